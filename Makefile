@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requi
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit core rest corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect bench bench-gateways names-quality fuzz mutants screenshots five-minutes dist package image deploy pythons docs docs-reference readability clean
+.PHONY: help run test lint types unit core rest pages corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect lab-watch bench bench-gateways names-quality export fuzz mutants screenshots five-minutes dist package image deploy pythons docs docs-reference readability clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,8 +52,12 @@ core: $(VENV)/.dev ## the tests of the core, which have to reach every branch of
 	$(PYTEST) $(CORE) --cov --cov-report=term --cov-fail-under=100
 
 # Many of these wait for programs that they started: a third process uses the time.
-rest: $(VENV)/.dev ## all other tests
-	$(PYTEST) -n 3 $(addprefix --ignore=,$(CORE))
+rest: $(VENV)/.dev ## all other tests, without those of targets of their own
+	$(PYTEST) -n 3 $(addprefix --ignore=,$(CORE) $(PAGES))
+
+PAGES = $(addprefix tests/docs/test_,pages.py five_minutes.py)
+pages: $(VENV)/.dev ## every block of every page of the documentation, and the first minutes without the installation
+	$(PYTEST) -n 3 -q $(PAGES)
 
 corpus: $(VENV)/.dev ## all real catalogues in every dialect (make test: every eighth dialect)
 	TRUENAME_CORPUS=all $(BIN)/python -m pytest -n 2 --dist worksteal -q tests/corpus/test_real_catalogues.py
@@ -125,9 +129,13 @@ lab-connect: $(VENV)/.dev ## a real client as `truename connect` leaves it, thro
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m lab install $(or $(filter-out fastmcp,$(CLIENT)),codex)
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m lab connect $(or $(filter-out fastmcp,$(CLIENT)),codex) --draws $(or $(DRAWS),2) $(addprefix --seed ,$(SEED))
 
+lab-watch: $(VENV)/.dev ## the newest version of each real client against awkward names; lab/drift notes what changed: CLIENT=codex, else all (VERSION=0.50.0)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m lab watch $(filter-out fastmcp,$(CLIENT)) $(addprefix --version ,$(VERSION))
+
 bench: $(VENV)/.dev ## how fast, in ratios to a plain dictionary (SHORT=1: fewer runs)
 	$(BIN)/python -m bench $(if $(SHORT),--short)
 	$(BIN)/python -m bench.gateway_cost $(if $(SHORT),--short)
+	$(if $(SHORT),$(BIN)/python -m bench names-quality --short)
 
 bench-gateways: $(VENV)/.dev ## MCP gateways side by side in one run (SHORT=1: three of them; REPORT=1: writes docs/measurements/benchmarks.md; GATEWAY=, SETUP=, ROUNDS=, SECONDS=)
 	@$(BIN)/python -m bench.gateways $(if $(SHORT),--short) $(if $(REPORT),--report) $(addprefix --gateway ,$(GATEWAY)) \
@@ -138,8 +146,12 @@ $(VENV)/.names-quality: $(VENV)/.dev requirements/names-quality.txt
 	@touch $@
 
 # The model and its runtime take gigabytes: they are installed only here. SHORT=1 does without.
-names-quality: $(VENV)/.dev $(if $(SHORT),,$(VENV)/.names-quality) ## how good names are: tokens, repeated words, how often a tool is found by name (SHORT=1: no embeddings)
+names-quality: $(VENV)/.dev $(if $(SHORT),,$(VENV)/.names-quality) ## how good names are: tokens, repeated words, how often a tool is found by name, beside gateways and clients (SHORT=1: no embeddings; REPORT=1: writes docs/measurements/names-quality.md)
 	$(BIN)/python -m bench.names_quality $(if $(SHORT),--short)
+	$(BIN)/python -m bench names-quality $(if $(SHORT),--short) $(if $(REPORT),--report)
+
+export: $(VENV)/.dev ## names of 48 real servers exported to FastMCP, LiteLLM and ContextForge, listed, and every tool called (SHORT=1: 16 servers, FastMCP only)
+	$(BIN)/python -m tests.export $(if $(SHORT),--short)
 
 fuzz: $(VENV)/.dev ## hostile input, by chance and by coverage (SHORT=1: 36 seconds; else FUZZ_SECONDS, or 600)
 	$(BIN)/python -m tests.fuzz --seconds $(if $(SHORT),36,$(or $(FUZZ_SECONDS),600))

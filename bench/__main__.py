@@ -1,4 +1,7 @@
-"""`python -m bench [--short] [--json]`: never fails on a time; each run is kept as a line of .cache/bench.jsonl."""
+"""`python -m bench [--short] [--json]`: never fails on a time; each run is kept as a line of .cache/bench.jsonl.
+
+`python -m bench names-quality [--short] [--report]` compares names instead (`bench/names_quality/comparison.py`).
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from typing import Any, Final
 from bench.cases import cases
 from bench.measure import RUNS, Result, measured, shown
 from bench.names import real_pairs
+from bench.names_quality import comparison
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
 _HISTORY: Final = _ROOT / ".cache" / "bench.jsonl"
@@ -23,7 +27,13 @@ _HISTORY: Final = _ROOT / ".cache" / "bench.jsonl"
 
 def main() -> int:
     """Measure, print and keep; 0 unless the collection of names is missing in CI."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Truename beside plain dictionaries.")
+    if sys.argv[1:2] == ["names-quality"]:
+        return comparison.main(sys.argv[2:])
+    parser = argparse.ArgumentParser(
+        prog="python -m bench",
+        description="Measure Truename beside plain dictionaries.",
+        epilog="python -m bench names-quality: the quality of names, beside those of gateways and clients",
+    )
     parser.add_argument("--short", action="store_true", help="1,000 names and three runs: to see that it works")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     options = parser.parse_args()

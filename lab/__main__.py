@@ -9,7 +9,7 @@ from collections import Counter
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from lab import clients, compare, connected, install, results, runner, sandbox, scenarios
+from lab import clients, compare, connected, install, results, runner, sandbox, scenarios, watch
 from lab.configured import WAYS
 
 if TYPE_CHECKING:
@@ -38,12 +38,14 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("list", help="show the clients and the scenarios").set_defaults(run=_list)
     installing = commands.add_parser("install", help="install clients from their registries")
     installing.add_argument("clients", nargs="+", help="names, or all")
+    installing.add_argument("--version", help="this version, below a folder of its own")
     installing.set_defaults(run=_install)
     running = commands.add_parser("run", help="run clients, and write lab/results")
     running.add_argument("clients", nargs="+", help="names, or all (those that are installed)")
     running.add_argument("--set", action="append", dest="scenarios", metavar="SCENARIO", help="only this scenario")
     for mode in scenarios.MODES:
         running.add_argument(f"--{mode}", action="append_const", const=mode, dest="modes", help=f"only {mode}")
+    running.add_argument("--version", help="another version than that of the row, installed before")
     running.add_argument("--transport", choices=["http", "stdio"], default="http")
     running.add_argument("--dry", action="store_true", help="write no results")
     running.set_defaults(run=_run)
@@ -55,6 +57,13 @@ def _parser() -> argparse.ArgumentParser:
     comparing.add_argument("--bare", action="store_true", help="not through Truename")
     comparing.add_argument("--note", action="store_true", help="note in lab/drawn.json what came of it")
     comparing.set_defaults(run=_compare)
+    watching = commands.add_parser("watch", help="run the newest version of clients, and note what changed")
+    watching.add_argument("clients", nargs="*", help="names (default: all)")
+    watching.add_argument("--version", help="this version instead of the newest, of one client")
+    watching.add_argument("--transport", choices=["http", "stdio"], default="http")
+    watching.add_argument("--again", action="store_true", help="run what was compared with the same rules before too")
+    watching.add_argument("--json", action="store_true", help="print one JSON document")
+    watching.set_defaults(run=_watch)
     connecting = commands.add_parser(
         "connect", help="run clients as `truename connect` leaves them, on servers drawn anew"
     )
@@ -95,15 +104,28 @@ def _connect(options: argparse.Namespace) -> int:
     return connected.played(_ready(names), range(seed, seed + options.draws), as_json=options.json)
 
 
+def _watch(options: argparse.Namespace) -> int:
+    if options.version is not None and len(options.clients) != 1:
+        raise LookupError("--version is of one client: name it.")
+    chosen = _chosen(options.clients or ["all"], installed=False)
+    how = {"version": options.version, "transport": options.transport, "again": options.again}
+    found = watch.watch_all(chosen, **how)
+    import_module("lab.page").write_drift()
+    if options.json:
+        print(watch.document(found))
+    return 1 if any(one.state != "agrees" for one in found) else 0
+
+
 def _chosen(names: Sequence[str], *, installed: bool) -> list[Client]:
     if "all" not in names:
         return [clients.get(name) for name in names]
     return [client for client in clients.clients().values() if client.installed or not installed]
 
 
-def _ready(names: Sequence[str]) -> Iterator[Client]:
-    """Yield the clients, one after the other; each has to be there in the version of its row."""
-    for client in _chosen(names, installed=True):
+def _ready(names: Sequence[str], version: str | None = None) -> Iterator[Client]:
+    """Yield the clients, one after the other; each has to be there in the version of its row, or in the given one."""
+    for row in _chosen(names, installed=True):
+        client = row if version is None else clients.at(row, version)
         if client.installed != client.version:
             there = f"version {client.installed}" if client.installed else "not installed"
             wanted = f"its row in lab/clients.toml says {client.version}"
@@ -125,7 +147,7 @@ def _list(options: argparse.Namespace) -> int:  # noqa: ARG001 - all commands ar
 
 def _install(options: argparse.Namespace) -> int:
     for client in _chosen(options.clients, installed=False):
-        install.install(client)
+        install.install(client if options.version is None else clients.at(client, options.version))
     return 0
 
 
@@ -135,7 +157,7 @@ def _run(options: argparse.Namespace) -> int:
     names = options.scenarios or [scenario.name for scenario in scenarios.SCENARIOS]
     for name in names:
         scenarios.scenario(name)
-    for client in _ready(options.clients):
+    for client in _ready(options.clients, options.version):
         print(f"{client.title} {client.version}", flush=True)
         modes = options.modes or scenarios.MODES
         runner.run_client(client, names, modes, _tell, transport=options.transport, keep=not options.dry)

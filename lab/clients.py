@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["Client", "Unavailable", "clients", "get", "node", "toolchain", "unavailable", "version_of"]
+__all__ = ["Client", "Unavailable", "at", "clients", "get", "node", "toolchain", "unavailable", "version_of"]
 
 _TABLE: Final = places.ROOT / "lab" / "clients.toml"
 # name@1.2 of npm (the name may begin with an @), name[extra]==1.2 of Python.
-_PACKAGE: Final = re.compile(r"(?P<name>@?[^@=<>\[]+)(?:\[[^\]]*\])?(?:(?:@|==)(?P<version>[^@=]+)|.*)")
+_PACKAGE: Final = re.compile(
+    r"(?P<name>@?[^@=<>\[]+)(?P<extras>\[[^\]]*\])?(?:(?P<exactly>@|==)(?P<version>[^@=]+)|.*)"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +49,12 @@ class Client:
         return version_of(self.packages[0])
 
     @property
+    def package(self) -> str:
+        """The name of the client's own package."""
+        found = _PACKAGE.fullmatch(self.packages[0])
+        return found["name"] if found else self.packages[0]
+
+    @property
     def place(self) -> Path:
         """Where it is installed."""
         return places.home() / ("py" if self.kind == "python" else "npm") / self.folder
@@ -59,9 +67,8 @@ class Client:
     @property
     def installed(self) -> str | None:
         """The version of the client's own package that is there, None if it is not."""
-        found = _PACKAGE.fullmatch(self.packages[0])
-        name = found["name"] if found else self.packages[0]
-        return _python_version(self.place, name) if self.kind == "python" else _node_version(self.place, name)
+        read = _python_version if self.kind == "python" else _node_version
+        return read(self.place, self.package)
 
 
 def _node_version(place: Path, name: str) -> str | None:
@@ -125,6 +132,27 @@ def get(name: str) -> Client:
     if name not in known:
         raise LookupError(f"The lab has no client {name!r}. It has {', '.join(known)}.")
     return known[name]
+
+
+def at(client: Client, version: str) -> Client:
+    """Return the client in another version, below a folder of its own; the packages beside it are no longer exact.
+
+    >>> other = at(get("crewai"), "1.0.0")
+    >>> other.packages, other.folder
+    (('crewai==1.0.0', 'crewai-tools[mcp]'), 'crewai@1.0.0')
+    """
+    if version == client.version:
+        return client
+    own, *others = client.packages
+    found = _PACKAGE.fullmatch(own)
+    assert found is not None
+    packages = (f"{found['name']}{found['extras'] or ''}{found['exactly']}{version}", *map(_unpinned, others))
+    return replace(client, packages=packages, folder=f"{client.folder}@{version}")
+
+
+def _unpinned(package: str) -> str:
+    found = _PACKAGE.fullmatch(package)
+    return f"{found['name']}{found['extras'] or ''}" if found and found["version"] else package
 
 
 def node() -> Path:

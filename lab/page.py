@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from lab import clients, compare, places, results
+from lab import clients, compare, drift, places, results
 from lab.behaviour import behaviour
+from lab.drift.page import drift_page
 from lab.verdicts import KINDS, QUESTIONS, code, trials, verdict
 
 if TYPE_CHECKING:
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
     from lab.results import Run, Trial
     from lab.verdicts import Question, Verdict
 
-__all__ = ["FOLDER", "main", "pages", "remaining"]
+__all__ = ["DRIFT", "FOLDER", "main", "pages", "remaining", "write_drift"]
 
 FOLDER: Final = places.ROOT / "docs" / "compatibility"
+DRIFT: Final = "drift.md"
 _MADE: Final = "<!-- made by `python -m lab page` from lab/results; do not edit -->"
 _MODES: Final = {
     "bare": "without Truename",
@@ -37,7 +39,14 @@ def pages() -> Mapping[str, str]:
         made[f"clients/{client}.md"] = _client([run for run in runs if run.client == client])
     for question in QUESTIONS:
         made[f"constructs/{question.name}.md"] = _construct(runs, question)
+    made[DRIFT] = drift_page(drift.load_all(), results.load_versions())
     return made
+
+
+def write_drift() -> None:
+    """Write the page about versions alone, after clients were watched."""
+    text = drift_page(drift.load_all(), results.load_versions())
+    (FOLDER / DRIFT).write_text(text, encoding="utf-8")
 
 
 def main() -> int:

@@ -142,7 +142,7 @@ def _not_meant_to_be_called(dialect: Dialect, trial: Trial) -> frozenset[Pair]:
 
 def differences(run: Run) -> Iterable[Difference]:
     """Yield every tool of a run for which the table says something else than the lab saw."""
-    dialect = dialects.get(run.dialect)
+    dialect = dialects.get(f"{run.dialect}@{run.version}")
     for trial in filter(compared, run.trials):
         found, by_lab = predicted(dialect, trial), seen(dialect, trial)
         uncalled = _not_meant_to_be_called(dialect, trial)

@@ -6,7 +6,7 @@ import json
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
-from lab import places
+from lab import clients, places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SCHEMA",
+    "VERSIONS",
     "Handshake",
     "Outcome",
     "Probe",
@@ -22,12 +23,14 @@ __all__ = [
     "Trial",
     "load",
     "load_all",
+    "load_versions",
     "path_of",
     "read_trial",
     "save",
 ]
 
 SCHEMA: Final = 1
+VERSIONS: Final = "versions"
 Outcome = Literal["right", "copy", "missing", "misrouted", "unreachable", "uncalled", "failed"]
 # right: shown, and a call of the shown name arrived at this tool. copy: a second entry of a name that is right.
 # missing: not shown. misrouted: a call of the shown name arrived at another tool. unreachable: it arrived nowhere, or
@@ -179,8 +182,10 @@ def _listed(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def path_of(client: str, version: str) -> Path:
-    """Return the file of a client's version."""
-    return places.RESULTS / f"{client}-{version}.json"
+    """Return the file of a client's version, in the folder ``versions`` unless it is the version of the lab's row."""
+    current = clients.clients().get(client)
+    folder = places.RESULTS if current is None or current.version == version else places.RESULTS / VERSIONS
+    return folder / f"{client}-{version}.json"
 
 
 def load(path: Path) -> Run:
@@ -191,6 +196,12 @@ def load(path: Path) -> Run:
 def load_all() -> Iterator[Run]:
     """Yield the runs of all files, by name."""
     for path in sorted(places.RESULTS.glob("*.json")):
+        yield load(path)
+
+
+def load_versions() -> Iterator[Run]:
+    """Yield the runs of other versions than those of the rows of the lab, by name."""
+    for path in sorted((places.RESULTS / VERSIONS).glob("*.json")):
         yield load(path)
 
 

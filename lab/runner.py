@@ -47,7 +47,14 @@ def run_client(
         made: list[Trial] = []
         for mode in modes:
             if _applies(client, name, mode):
-                order = Order(client=client.name, scenario=name, mode=mode, transport=transport, limit=client.limit)
+                order = Order(
+                    client=client.name,
+                    scenario=name,
+                    mode=mode,
+                    transport=transport,
+                    limit=client.limit,
+                    version=client.version,
+                )
                 for trial in _trials(order):
                     tell(trial)
                     made.append(trial)

@@ -37,7 +37,10 @@ _SERVER_PORTS: Final = 47101
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What is to be played. ``start``: how many probes to leave out. ``limit``: seconds for the client."""
+    """What is to be played. ``start``: how many probes to leave out. ``limit``: seconds for the client.
+
+    ``version``: the client's version, if it is another than that of its row.
+    """
 
     client: str
     scenario: str
@@ -45,6 +48,13 @@ class Order:
     transport: str = "http"
     start: int = 0
     limit: float = 120.0
+    version: str | None = None
+
+    @property
+    def subject(self) -> clients.Client:
+        """The client in the version that is to be played."""
+        client = clients.get(self.client)
+        return client if self.version is None else clients.at(client, self.version)
 
 
 class _Awkward:
@@ -85,7 +95,7 @@ def _noted(path: Path) -> list[Received]:
 
 def play(order: Order, folder: Path) -> Trial:
     """Play one trial in an empty folder, which keeps all that was sent."""
-    client, scenario = clients.get(order.client), scenarios.scenario(order.scenario)
+    client, scenario = order.subject, scenarios.scenario(order.scenario)
     batch = scenario.batch if client.parallel else 1
     script = Script(approach(client.approach), scenarios.planner(scenario, order.start), batch)
     home, work = folder / "home", folder / "work"
@@ -97,7 +107,7 @@ def play(order: Order, folder: Path) -> Trial:
         entries: Sequence[Entry] = awkward.entries
         if order.mode != "bare":
             url = stack.enter_context(through.serving(entries, folder, _GATEWAY_PORT, scenario.search))
-            entries = through.entries(url, entries, order.mode, client.dialect)
+            entries = through.entries(url, entries, order.mode, f"{client.dialect}@{client.version}")
             listed = _listed(entries)
         model = stack.enter_context(ModelServer(script))
         stage = Stage(client=client, model=model.url, servers=tuple(entries), home=home, work=work)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["reads_as_another", "repeats", "spoken", "token_counter"]
+__all__ = ["reads_as_another", "repeats", "says_its_server", "spoken", "token_counter"]
 
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NOISE: Final = frozenset({"mcp", "server"})
@@ -35,6 +35,23 @@ def reads_as_another(names: Iterable[tuple[str, str]], keys: Iterable[str]) -> l
         for text in _parts_of(key):
             owners[text].add(key)
     return [(name, key) for name, key in names if _is_another_s(name, key, owners)]
+
+
+def says_its_server(names: Iterable[tuple[str, str]], keys: Iterable[str]) -> int:
+    """Return how many names, given with their server's key, contain their own server's part and its alone.
+
+    Several servers may read alike: their names tell nobody which of them is meant.
+    """
+    owners: defaultdict[str, set[str]] = defaultdict(set)
+    for key in keys:
+        for text in _parts_of(key):
+            owners[text].add(key)
+    return sum(_says(name, key, owners) for name, key in names)
+
+
+def _says(name: str, key: str, owners: Mapping[str, set[str]]) -> bool:
+    said = f"_{'_'.join(spoken(name))}_"
+    return any(f"_{text}_" in said and owners[text] == {key} for text in _parts_of(key))
 
 
 def _is_another_s(name: str, key: str, owners: Mapping[str, set[str]]) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from bench.names_quality.measures import spoken
 
-__all__ = ["Retriever", "bm25", "minilm", "query_of", "recall", "samples"]
+__all__ = ["Retriever", "bm25", "minilm", "query_of", "recall", "samples", "static_vectors"]
 
 Retriever = Callable[[Sequence[str], Sequence[str]], list[float]]
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s|\n")
@@ -99,6 +99,20 @@ def minilm() -> Retriever | None:
 
     def retriever(names: Sequence[str], queries: Sequence[str]) -> list[float]:
         scores = vectors(queries) @ vectors([" ".join(spoken(name)) for name in names]).T
+        return [_first(row.tolist(), wanted) for wanted, row in enumerate(scores)]
+
+    return retriever
+
+
+def static_vectors() -> Retriever | None:
+    """Return the retriever by static vectors of words, None where the extra `search` is not installed."""
+    try:
+        words = importlib.import_module("truename.gateway.views.word_vectors").load()
+    except ImportError:
+        return None
+
+    def retriever(names: Sequence[str], queries: Sequence[str]) -> list[float]:
+        scores = words.vectors(queries) @ words.vectors(names).T
         return [_first(row.tolist(), wanted) for wanted, row in enumerate(scores)]
 
     return retriever

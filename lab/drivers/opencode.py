@@ -26,9 +26,9 @@ def launch(stage: Stage) -> Launch:
         "permission": {"*": "allow"},
     }
     write_json(stage.work / "opencode.json", config)
-    names = ("OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_LSP_DOWNLOAD")
+    names = ("AUTOUPDATE", "DEFAULT_PLUGINS", "LSP_DOWNLOAD", "MODELS_FETCH")
     command = (stage.client.program("opencode"), "run", "-m", "lab/lab-model", PROMPT)
-    return Launch(command=command, env=dict.fromkeys(names, "1"))
+    return Launch(command=command, env={f"OPENCODE_DISABLE_{name}": "1" for name in names})
 
 
 def _entry(entry: Entry) -> dict[str, Any]:

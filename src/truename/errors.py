@@ -281,14 +281,18 @@ class InvalidName(TruenameError, ValueError):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class UnknownDialect(TruenameError, LookupError):
-    """A provider, client or framework that is not in the table of dialects."""
+    """A provider, client or framework that is not in the table of dialects, or a ``version`` that it cannot have."""
 
     name: str
     suggestions: tuple[str, ...] = ()
+    version: str | None = None
     code: str = "unknown_dialect"
 
     def __str__(self) -> str:
         hint = f"Did you mean {_choice(self.suggestions)}?" if self.suggestions else "`truename clients` lists them."
+        if self.version is not None:
+            owner = self.name.partition("@")[0]
+            return f"{excerpt(self.version)} is not a version of {owner}. Write {owner}, or a client as in codex@0.50."
         return f"Unknown client or provider: {excerpt(self.name)}. {hint}"
 
 
@@ -412,7 +416,8 @@ class UnknownTool(ResolutionError):
     """A name that no available tool has.
 
     ``reason`` is ``unknown``, ``absent`` (the tool that has the name is not available now), ``malformed``, or
-    ``moved``: the tool was renamed without an alias, or the caller's protocol version differs. It is ``unread`` (code
+    ``moved``: the tool was renamed without an alias, or the caller's protocol version differs. It is ``renamed`` if the
+    server of an absent tool probably renamed it, to the one in ``suggestions``. It is ``unread`` (code
     ``busy``) if other gateways may have given the name to a tool, and what they wrote could not be read in time.
     ``detail`` continues the text: for ``malformed`` the problem, else the protocol versions concerned ("" if none).
     """
@@ -424,7 +429,13 @@ class UnknownTool(ResolutionError):
     code: str = "unknown_tool"
 
     def __str__(self) -> str:
-        if self.reason == "absent":
+        if self.reason == "renamed" and self.suggestions:
+            name = excerpt(self.suggestions[0])
+            return (
+                f"{excerpt(self.text)} was probably renamed to {name} by its server; nothing was run. "
+                f"Nobody has confirmed that: read what {name} does, and call it only if it is the tool that you mean."
+            )
+        if self.reason in ("absent", "renamed"):
             return (
                 f"{excerpt(self.text)} is {self.id}, which is not available now; nothing was run. "
                 "It works again when its server offers it; no other tool has this name."

@@ -11,9 +11,11 @@ from mcp import MCPError
 from mcp.types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 
 from tests.adapters.offline import BASES, CLASHING, EVERY, NAMES, PROVIDERS, illegal, upstreams
-from truename.adapters.fastmcp import mount
+from truename.adapters.fastmcp import NameTableTransform, mount
 from truename.adapters.toolbox import ToolboxNames
+from truename.catalog import Catalog
 from truename.ledger import Ledger
+from truename.naming import project
 from truename.policy import Approvals, Caller, CallRule, Policy
 
 if TYPE_CHECKING:
@@ -382,3 +384,71 @@ async def test_a_server_can_not_put_its_own_question_in_the_place_of_the_gates()
         assert again.input_requests is not None
         assert "Allow docs@1/search@1" in again.input_requests["approval"].params.message  # type: ignore[union-attr]
     assert [grant.scope for grant in approvals.grants()] == ["call"]
+
+
+# A proxy under the names of a table
+
+
+def combined(desk: Desk, **keys: str) -> FastMCP[Any]:
+    app = FastMCP[Any]("all")
+    for key, server in desk.servers.items():
+        app.mount(server, namespace=keys.get(key, key))
+    return app
+
+
+async def test_a_proxy_lists_and_calls_its_tools_under_the_names_of_a_table() -> None:
+    desk = Desk(docs=["search", "getPage"], crm=["search", "close!"])
+    names = project(Catalog.from_mcp({"docs": ["search", "getPage"], "crm": ["search", "close!"]}), "universal")
+    app = combined(desk)
+    app.add_transform(NameTableTransform(names))
+    async with Client(app) as client:
+        listed = [tool.name for tool in await client.list_tools()]
+        for name in listed:
+            await client.call_tool(name, {"q": name})
+
+    assert sorted(listed) == sorted(names.values())
+    assert desk.ran == [(names.catalog[id].origin.server, names.catalog[id].origin.name, names[id]) for id in names]
+
+
+async def test_a_proxy_under_other_namespaces_and_a_single_server_without_one() -> None:
+    desk, alone = Desk(docs=["getPage"], crm=["search"]), Desk(docs=["getPage"])
+    both = project(Catalog.from_mcp({"docs": ["getPage"], "crm": ["search"]}), "universal")
+    one = project(Catalog.from_mcp({"docs": ["getPage"]}), "universal")
+    app, single = combined(desk, docs="d"), FastMCP[Any]("one")
+    app.add_transform(NameTableTransform(both, namespaces={"docs": "d", "crm": "crm"}))
+    single.mount(alone.servers["docs"])
+    single.add_transform(NameTableTransform(one))
+    async with Client(app) as client, Client(single) as other:
+        assert {tool.name for tool in await client.list_tools()} == {"docs_get_page", "crm_search"}
+        assert [tool.name for tool in await other.list_tools()] == ["docs_get_page"]
+
+
+async def test_a_tool_that_the_table_does_not_have_keeps_its_name_unless_it_is_another_tools() -> None:
+    desk = Desk(docs=["search", "new", "get-page", "getPage"], crm=["search"])
+    names = project(Catalog.from_mcp({"docs": ["search", "getPage"], "crm": ["search"]}), "universal")
+    app = combined(desk)
+    app.add_transform(NameTableTransform(names))
+    async with Client(app) as client:
+        listed = {tool.name for tool in await client.list_tools()}
+        await client.call_tool("docs_new")
+        await client.call_tool("docs_get_page")
+        await client.call_tool("docs-get-page")
+        ambiguous = await client.call_tool("search", raise_on_error=False)
+
+    assert listed == {"docs_search", "docs_new", "docs_get_page", "crm_search"}
+    assert [(key, name) for key, name, _ in desk.ran] == [("docs", "new"), ("docs", "getPage"), ("docs", "getPage")]
+    assert ambiguous.is_error
+
+
+async def test_a_name_that_the_ledger_withdrew_reaches_no_tool_of_a_proxy() -> None:
+    ledger, desk = Ledger.memory(), Desk(docs=["search", "old"], crm=["search"])
+    project(Catalog.from_mcp({"docs": ["search", "old"], "crm": ["search"]}), "universal", ledger=ledger)
+    ledger.retire("docs_old")
+    names = project(Catalog.from_mcp({"docs": ["search"], "crm": ["search"]}), "universal", ledger=ledger)
+    app = combined(desk)
+    app.add_transform(NameTableTransform(names))
+    async with Client(app) as client:
+        listed = {tool.name for tool in await client.list_tools()}
+        await client.call_tool("docs_old", raise_on_error=False)
+
+    assert (listed, desk.ran) == ({"docs_search", "crm_search"}, [])

@@ -43,6 +43,8 @@ def offered(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     ("words", "wanted"),
     [
         (("names", "--for", ""), "cursor"),
+        (("names", "--for", "codex@"), "codex@0.100.0"),
+        (("doctor", "--for", "codex@0.1"), "codex@0.171.0"),
         (("connect", ""), "claude-code"),
         (("disconnect", ""), "claude-code"),
         (("resolve", "x", "--style", ""), "canonical"),

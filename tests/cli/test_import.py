@@ -46,16 +46,24 @@ def test_every_gateways_file_becomes_one_that_is_read(run: Run, kind: str) -> No
     assert "tickets" in [server.key for server in imported().servers]
 
 
-@pytest.mark.parametrize("kind", ["toolhive", "litellm", "contextforge", "fastmcp"])
+@pytest.mark.parametrize("kind", ["toolhive", "contextforge", "fastmcp"])
 def test_names_that_were_given_there_are_given_here(run: Run, kind: str) -> None:
     run("import", sample(kind))
     config = imported()
-    tools = {"toolhive": "createTicket", "litellm": "create_ticket"}.get(kind, "create")
+    tools = {"toolhive": "createTicket"}.get(kind, "create")
     catalog = Catalog.from_mcp({"tickets": [tools, "other"], "clock": ["now"]}, aliases=config.settings.aliases)
     overrides = cast("Mapping[str, Mapping[ToolId | str, str]]", config.settings.overrides)
     names = project(catalog, "universal", overrides=overrides, server_name="tn")
 
     assert ("tickets_new_ticket" if kind == "fastmcp" else "new_ticket") in names.values()
+
+
+def test_a_display_name_that_litellm_ignores_in_its_file_is_listed_and_given_to_nothing(run: Run) -> None:
+    outcome = run("import", sample("litellm"), "--json")
+    finding = next(one for one in outcome.document["left"] if one["where"].endswith("tool_name_to_display_name"))
+
+    assert outcome.document["overrides"] == {}
+    assert "LiteLLM ignores it in its file" in finding["fact"]
 
 
 def test_a_name_that_is_not_legal_here_is_listed_and_not_declared(run: Run) -> None:

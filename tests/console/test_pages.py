@@ -114,6 +114,36 @@ async def test_a_changed_definition_is_shown_as_a_difference_and_accepted_or_rej
     assert (record["what"], record["by"], record["digest"]) == ("accepted", "op", digest)
 
 
+@pytest.mark.parametrize("answer", ["accept", "reject"])
+async def test_a_rename_by_a_server_is_shown_with_both_definitions_and_decided_on_once(lab: Lab, answer: str) -> None:
+    old = {"name": "read", "description": "Reads a page of a book.", "inputSchema": {"type": "object"}}
+    path, log = listing(lab, [old]), lab.folder / "audit"
+    server = lab.script("fs", "listing", str(path))
+    settings: dict[str, Any] = {"policy": ALLOW, "audit": Audit(path=str(log))}
+    async with serving(lab, server, **settings) as world, world.browser("op") as browser:
+        assert "Renamed by their servers" not in (await browser.get("/console/reviews")).text
+        listing(lab, [{**old, "name": "<b>page"}])
+        await called(world, "fs_reread")
+        page = await shows(browser, "/console/reviews", "certainly renamed")
+        assert "fs@1/read@1" in page
+        assert "&lt;b&gt;page" in page
+        assert "<b>page" not in page
+        (form,) = forms(page)
+        stale = await browser.post(**{**form, "old": "fs@1/other@1"}, answer=answer)
+        assert stale.status_code == 409
+
+        decided = await browser.post(**form, answer=answer)
+
+        assert decided.status_code == 200
+        assert "Renamed by their servers" not in decided.text
+        assert (await browser.post(**form, answer=answer)).status_code == 409
+        text = await called(world, "fs_read")
+        assert ("isError" in text and "not available now" in text) is (answer == "reject")
+
+    (record,) = decisions(log, "name")
+    assert (record["what"], record["by"], record["old"]) == (f"rename_{answer}ed", "op", "fs@1/read@1")
+
+
 @pytest.mark.parametrize(
     ("query", "texts"),
     [

@@ -13,7 +13,7 @@ from truename import dialects
 from truename.dialects.dialect import breaks, legal_pattern
 from truename.dialects.transformation import NameTransformation, compile_transformation
 
-ALL = dialects.table()
+ALL = dialects.table(older=True)
 UNIVERSAL = dialects.get("universal")
 WORDS = st.text(string.ascii_lowercase + string.digits, min_size=1, max_size=20)
 SNAKES = st.lists(WORDS, min_size=1, max_size=6).map("_".join)
@@ -70,7 +70,7 @@ def test_a_client_that_makes_several_hyphens_one_takes_no_name_that_has_them() -
     assert roo.simulate("lab", ["drop--table", "drop-table"]).merged
 
 
-@pytest.mark.parametrize("dialect", ALL, ids=dialects.names())
+@pytest.mark.parametrize("dialect", ALL, ids=dialects.names(older=True))
 def test_legal_names_stay_whole_and_apart(dialect: dialects.Dialect) -> None:
     @settings(max_examples=25)
     @given(legal(dialect), legal(dialect))

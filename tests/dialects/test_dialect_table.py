@@ -216,8 +216,8 @@ def test_a_row_with_a_misspelt_field_is_refused() -> None:
 
 
 def test_the_public_names_are_these() -> None:
-    public = ["Detection", "Dialect", "Reason", "Simulation", "detect", "get", "names", "own", "table"]
-    assert dialects.__all__ == public
+    values = ["ClientRun", "ClientVersion", "Detection", "Dialect", "Reason", "Simulation"]
+    assert dialects.__all__ == [*values, "detect", "get", "names", "own", "table", "versions"]
 
 
 def test_the_data_holds_no_path_and_no_registry() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.five_minutes import ADDRESS, CLIENTS, SECRETS, Trial, is_free
+from tests.shared import ROOT
 
 STEPS = (
     ("truename demo", 0),
@@ -22,6 +24,11 @@ STEPS = (
     ("truename doctor", 0),
     ("Ctrl-C", 0),
 )
+
+PAGE = ROOT / "docs" / "measurements" / "five-minutes.md"
+PICTURES = ROOT / "docs" / "images" / "start"
+ROW = re.compile(r"\| \[[^]]+\]\(\.\./images/start/(\d\d\.svg)\) \| `([^`]+)` \| (\d+) \| [\d.]+ \|")
+ELSEWHERE = re.compile(r"https?://(?!127\.0\.0\.1[:/])\S+")
 
 
 def test_a_new_user_comes_from_a_broken_set_up_to_called_tools(tmp_path: Path) -> None:
@@ -45,3 +52,19 @@ def test_a_new_user_comes_from_a_broken_set_up_to_called_tools(tmp_path: Path) -
     # A terminal breaks lines in the middle of a secret.
     whole = {step.title: re.sub(r"\s", "", text) for step, text in zip(trial.steps, plain, strict=True)}
     assert not [title for title, text in whole.items() for secret in SECRETS if secret in text]
+
+
+def test_the_page_has_the_steps_of_the_trial_and_a_picture_of_each() -> None:
+    rows = ROW.findall(PAGE.read_text("utf-8"))
+
+    # The first step is the installation, which the tests leave out.
+    assert [(command, int(status)) for _, command, status in rows[1:]] == list(STEPS)
+    assert [picture for picture, _, _ in rows] == sorted(one.name for one in PICTURES.glob("*.svg"))
+
+
+def test_no_picture_shows_a_secret_or_an_address_of_another_machine() -> None:
+    for picture in sorted(PICTURES.glob("*.svg")):
+        shown = html.unescape(re.sub(r"<[^>]*>", "", picture.read_text("utf-8")))
+        whole = re.sub(r"\s", "", shown)
+        assert not [secret for secret in SECRETS if secret in whole], picture.name
+        assert not ELSEWHERE.search(shown), picture.name

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,8 +11,8 @@ from tests.docs.not_run import TABLE, table
 from tests.docs.runner import PageRun
 from tests.shared import ROOT
 
-# Pages whose blocks are not written for the runner yet. Who converts a page removes its line.
-UNCONVERTED: Final = frozenset(Path(__file__).with_name("unconverted.txt").read_text("utf-8").split())
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def has_blocks(page: str) -> bool:
@@ -21,16 +20,9 @@ def has_blocks(page: str) -> bool:
     return any(block.title or block.language not in NOT_RUN_LANGUAGES for block in blocks)
 
 
-PAGES: Final = [page for page in pages() if has_blocks(page)]
-
-
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in UNCONVERTED])
+@pytest.mark.parametrize("page", [page for page in pages() if has_blocks(page)])
 def test_every_block_of_the_page_runs(page: str, tmp_path: Path) -> None:
     PageRun(page, tmp_path).run((ROOT / page).read_text("utf-8"))
-
-
-def test_every_unconverted_page_exists_and_has_blocks() -> None:
-    assert UNCONVERTED - set(PAGES) == set()
 
 
 def test_blocks_that_are_not_run_are_those_of_the_table() -> None:

@@ -16,6 +16,7 @@ from truename.gateway.views.view import Asked, ViewSpec
 if TYPE_CHECKING:
     from truename.storage import StateLocation
     from truename.trust import PinStore
+    from truename.trust.renames import RenameStore
 
 SPEC = ViewSpec("universal")
 
@@ -42,17 +43,19 @@ class Staged(Known):
 class Stage:
     """One staged server, `fs`, behind a gateway."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - all that a gateway keeps
         self,
         settings: Settings,
         book: PinStore | None = None,
         approvals: StateLocation | None = None,
         server: type[Staged] = Staged,
         ledger: Ledger | None = None,
+        renames: RenameStore | None = None,
     ) -> None:
         self.fs = server(ServerConfig(key="fs", command="true"), settings)
         pool: dict[str, Any] = {"fs": self.fs}
-        self.registry = Registry(pool, ledger or Ledger.memory(), settings, pins=book, approvals=approvals)
+        record = ledger or Ledger.memory()
+        self.registry = Registry(pool, record, settings, pins=book, approvals=approvals, renames=renames)
         self.endpoint = Endpoint(self.registry, SPEC, lambda _: SPEC, Asked())
 
     def lists(self, *tools: dict[str, Any], says: str = "") -> None:

@@ -15,6 +15,7 @@ from truename import dialects
 
 PATHS = sorted(places.RESULTS.glob("*.json"))
 RUNS = [results.load(path) for path in PATHS]
+VERSIONS = {f"versions/{run.client}-{run.version}.json": run for run in results.load_versions()}
 # The inspector is a person's tool: it has one server, and no model.
 OF_MODELS = [run for run in RUNS if run.dialect != "inspector"]
 MEASURED = [row for row in dialects.table() if row.confidence == "run" and row.kind in {"client", "framework"}]
@@ -49,8 +50,27 @@ def test_every_run_is_cited_by_its_row() -> None:
     assert {path.name for path in PATHS} == cited
 
 
+@pytest.mark.parametrize("name", sorted(VERSIONS))
+def test_the_table_says_of_another_version_what_the_lab_saw(name: str) -> None:
+    run = VERSIONS[name]
+    rules = dialects.get(f"{run.dialect}@{run.version}")
+
+    assert [str(one) for one in predict.differences(run)] == []
+    assert (run.version, run.date) in rules.runs
+    assert sum(len(trial.tools) for trial in run.trials if predict.compared(trial)) >= 300
+
+
+def test_every_rule_of_an_older_version_cites_its_runs_and_no_run_is_without() -> None:
+    older = [row for row in dialects.table(older=True) if row.name not in dialects.names()]
+
+    assert older
+    for row in older:
+        assert {(VERSIONS[name].version, VERSIONS[name].date) for name in row.lab} <= {*row.runs}, row.name
+        assert row.confidence == "run"
+
+
 def test_results_hold_no_place_of_this_machine_and_no_secret() -> None:
-    for path in PATHS:
+    for path in [*PATHS, *(places.RESULTS / results.VERSIONS).glob("*.json")]:
         text = path.read_text("utf-8")
         assert not ABSOLUTE.search(text), path.name
         assert set(HOST.findall(text)) <= {"claude.com", "Server.io"}, path.name

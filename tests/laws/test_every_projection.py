@@ -16,7 +16,7 @@ from truename.identity import fold
 if TYPE_CHECKING:
     from truename import NameTable
 
-PAIRS = [(name, style) for name in dialects.names() for style in dialects.get(name).styles]
+PAIRS = [(name, style) for name in dialects.names(older=True) for style in dialects.get(name).styles]
 KINDS = st.sampled_from([pair for pair in PAIRS if pair[1] != "declared"])
 CALLED_LIKE_THE_GATEWAY = listed({"weather": ["search"], "truename": ["weather_search", "truename_search"]})
 ILLEGAL_EDGES = listed({"a": ["__get_instructions__", "_x", "x_", "3d", "-a-"]}, ["a@1/3d@2", "a@1/3d@3", "a@2/3d@1"])

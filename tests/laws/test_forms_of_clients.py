@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from truename import Catalog, dialects, project, resolve
 from truename.errors import ResolutionError
 
-STYLES = [(name, style) for name in dialects.names() for style in dialects.get(name).styles if style != "declared"]
+STYLES = [
+    (name, style) for name in dialects.names(older=True) for style in dialects.get(name).styles if style != "declared"
+]
 WORDS = st.lists(st.sampled_from(["mcp", "truename", "tool", "a", "2"]), min_size=1, max_size=4)
 NAMES = st.builds(lambda words, join: join.join(words), WORDS, st.sampled_from(["_", "_", "__", "-", ".", "--"]))
 LABELS = st.sampled_from(["mcp", "truename", "tool", "a", "b", "2"])
@@ -21,7 +23,7 @@ _PROBE = "truename_probe"
 
 def forms(server_name: str) -> set[tuple[str, str]]:
     """Return what clients put before and behind a name of a gateway with this key."""
-    shown = [dialects.get(name).shown(server_name, _PROBE) or "" for name in dialects.names()]
+    shown = [dialects.get(name).shown(server_name, _PROBE) or "" for name in dialects.names(older=True)]
     return {(before, after) for before, found, after in (text.partition(_PROBE) for text in shown) if found}
 
 

@@ -82,12 +82,19 @@ def _telemetry(folder: Path, python: Path) -> None:
         expect((200, True), (status, "truename_calls_total{" in text), "/metrics")
 
 
+def _search(folder: Path, python: Path) -> None:
+    config = _configure(folder, python, more='search_ranking = "both"')
+    with serving(python.with_name("truename"), config, env=surroundings(folder)) as port:
+        expect("42", call(port), "what a tool returns through a gateway that searches by meaning")
+
+
 # What is installed, and the feature that has to start there.
 _EXTRAS: Final[dict[str, tuple[str, Callable[[Path, Path], None]]]] = {
     "gateway": ("gateway", _gateway),
     "console": ("console", _console),
     "keyring": ("gateway,keyring", _keyring),
     "postgres": ("gateway,postgres", _postgres),
+    "search": ("search", _search),
     "telemetry": ("gateway,telemetry", _telemetry),
 }
 

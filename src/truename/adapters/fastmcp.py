@@ -21,7 +21,7 @@ from truename import resolve
 from truename.adapters.toolbox import ASK_ALL, NAMING, Toolbox, error_text, with_approvals
 from truename.adapters.wire import NOBODY
 from truename.conventions import catalog_of, implementations
-from truename.errors import ApprovalRequired, NotAllowed, TruenameError, excerpt
+from truename.errors import ApprovalRequired, NotAllowed, TruenameError, UnknownTool, excerpt
 from truename.identity import definition_digest
 from truename.policy import Caller, Scope
 
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from fastmcp.utilities.versions import VersionSpec
     from mcp.types import CallToolRequestParams, InputRequests
 
-    from truename import ToolId
+    from truename import NameTable, ToolId
     from truename.adapters.reading import JsonObject
     from truename.adapters.toolbox import ToolboxNames
     from truename.policy import Call, Decision, Policy
 
-__all__ = ["mount", "register"]
+__all__ = ["NameTableTransform", "mount", "register"]
 
 _ASKED: Final = "approval"
 _MODERN: Final = "2026-07-28"
@@ -324,6 +324,61 @@ class TruenameTransform(Transform):
     def _mark(self, box: Toolbox, id: ToolId) -> str:
         origin = box.names.catalog[id].origin
         return self._leads.get(origin.server_id, "") + origin.name
+
+
+class NameTableTransform(Transform):
+    """The names of a table for the tools of a FastMCP server that combines others, as a proxy of an MCPConfig does.
+
+    ``namespaces`` are the prefixes with which the tools of each server arrive; by default the server's key, unless the
+    table has one server only. A tool that the table does not have keeps its name, unless the table knows that name: a
+    name of the table never means another tool.
+
+    >>> proxy = create_proxy({"mcpServers": {"docs": {...}, "crm": {...}}})  # doctest: +SKIP
+    >>> proxy.add_transform(NameTableTransform(names))  # doctest: +SKIP
+    """
+
+    def __init__(self, names: NameTable, *, namespaces: Mapping[str, str] | None = None) -> None:
+        self._names = names
+        origins = {id: names.catalog[id].origin for id in names}
+        keys = {origin.server for origin in origins.values()}
+        prefixes = {key: key for key in keys} if namespaces is None and len(keys) > 1 else namespaces or {}
+        self._arriving = {
+            id: f"{prefixes[one.server]}_{one.name}" if prefixes.get(one.server) else one.name
+            for id, one in origins.items()
+        }
+        self._ids = {name: id for id, name in self._arriving.items()}
+
+    async def list_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        """Return the tools under the names of the table, in the order in which they arrive."""
+        shown: list[Tool] = []
+        for tool in tools:
+            id = self._ids.get(tool.name)
+            if id is not None:
+                shown.append(tool.model_copy(update={"name": self._names[id]}))
+            elif self._is_free(tool.name):
+                shown.append(tool)
+        return shown
+
+    async def get_tool(self, name: str, call_next: GetToolNext, *, version: VersionSpec | None = None) -> Tool | None:
+        """Return the tool that `resolve` finds for a name; a name that the table does not know is passed on."""
+        try:
+            id = resolve(name, self._names).id
+        except UnknownTool as error:
+            return await call_next(name, version=version) if error.reason == "unknown" else None
+        except TruenameError:
+            return None
+        tool = await call_next(self._arriving[id], version=version)
+        return None if tool is None else tool.model_copy(update={"name": self._names[id]})
+
+    def _is_free(self, name: str) -> bool:
+        """Return whether the table does not know a name, in no spelling."""
+        try:
+            resolve(name, self._names)
+        except UnknownTool as error:
+            return error.reason == "unknown"
+        except TruenameError:
+            return False
+        return False
 
 
 def _definition(tool: Tool, name: str) -> JsonObject:

@@ -88,6 +88,9 @@ EVENTS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             "redirected": "The name leads to a successor.",
             "retired": "The name was withdrawn.",
             "broken": "The name was withdrawn for a new version of the protocol.",
+            "rename_accepted": "Somebody said that a new tool of a server is one that left it: `old`.",
+            "rename_rejected": "Somebody said that a new tool of a server is none of those that left.",
+            "rename_undone": "Somebody took such a decision back.",
             "many": "More than 1,000 names changed at a time; `count` has their number.",
         },
         "access": {
@@ -132,6 +135,7 @@ OTHER_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
         "covers": "What the approval covers.",
         "until": "Until when it lasts; of `pruned` the time of the last removed record.",
         "successor": "The tool or name that follows.",
+        "old": "The id of the tool before its server renamed it.",
         "scope": "The scope of names that only one view has.",
         "token": "The id of the access token.",
         "sign_in": "The id of the sign-in.",

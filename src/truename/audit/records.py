@@ -39,7 +39,7 @@ KINDS: Final[Mapping[str, str]] = MappingProxyType(
         "pruned": "old records were removed",
         "configuration": "a new configuration was applied, or refused",
         "definition": "a definition was trusted, quarantined, accepted, rejected or forgotten",
-        "name": "a name was redirected, retired or dropped",
+        "name": "a name was redirected, retired or dropped, or a rename by a server was decided on",
         "approval": "an approval of a call was requested, decided, revoked, or expired",
         "access": "somebody was authenticated or refused, or a token was issued or revoked",
         "credential": "a login at a server, a logout, or a credential for a server that was issued, renewed or refused",

@@ -88,6 +88,15 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
             ),
         ),
         Command(
+            "export",
+            "Put the names into another gateway's own renames, and check what it lists.",
+            "Names that it cannot express are listed. --write records the names in the ledger. " + _SOURCES,
+            (
+                Example("export --to fastmcp --write fastmcp.json", "write a configuration for `fastmcp run`"),
+                Example("export --to fastmcp --check http://127.0.0.1:8000/mcp", "compare with the running gateway"),
+            ),
+        ),
+        Command(
             "allow",
             "Allow the configuration found in a directory, until it changes.",
             "Without a FILE, ./truename.toml, ./.mcp.json or ./mcp.json is allowed, with a truename.toml beside it "
@@ -158,7 +167,8 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
         Command(
             "rename",
             "Rename tools: plan it, change files and the ledger, undo it.",
-            "Without --apply nothing is changed. With it, all files change or none does, and --undo restores them. "
+            "Without --apply nothing is changed. With it, all files change or none does, and --undo restores them; "
+            "with --clients, clients' lists of tools are among them. "
             "A SOURCE is a dump of tools/list answers, a configuration, or Python files.",
             (
                 Example("rename get_cards list_cards --apply .", "rename it in all files of a directory"),
@@ -264,6 +274,17 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
             (
                 Example("pins diff", "show what changed in the pending definitions"),
                 Example("pins accept fs@1/read@1", "accept one of them"),
+            ),
+            has_subcommands=True,
+        ),
+        Command(
+            "renames",
+            "Show, accept and reject renames that servers made.",
+            "A running gateway applies decisions within two seconds. What was denied to a tool that left is denied to "
+            "each new tool that may be it, until it is accepted or rejected; `undo` takes a decision back.",
+            (
+                Example("renames list", "show what was probably renamed, and which new tools wait"),
+                Example("renames accept fs@1/read@1", "have the old name lead to the tool that it became"),
             ),
             has_subcommands=True,
         ),

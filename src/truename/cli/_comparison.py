@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from truename import dialects
+from truename.cli._rendering import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +40,8 @@ class ClientOutcome:
 
     ``runs``: a call runs another tool. A tool that ``fails`` makes its server or the request fail, and the others fall.
     ``what`` is the tool that runs instead, the part that fails, or the name shown. ``clashes``: it shares a name with
-    another tool, and it is unknown which one is kept. ``confidence`` is ``run`` or ``read``.
+    another tool, and it is unknown which one is kept. ``confidence`` is ``run`` or ``read``. ``is_uncertain``: a call
+    may run this tool or another one; ``truename doctor`` counts such tools apart from those that cannot be called.
     """
 
     client: str
@@ -48,6 +50,7 @@ class ClientOutcome:
     what: str
     confidence: str
     winner: Key | None = None
+    is_uncertain: bool = False
 
 
 def manglers() -> tuple[Dialect, ...]:
@@ -94,7 +97,8 @@ def _told(client: Dialect, one: Predicted, *, clashing: bool) -> ClientOutcome:
         kind, what = "clashes" if clashing else "dropped", ""
     else:
         kind, what = "renamed", one.shown or ""
-    return ClientOutcome(client.name, client.title, kind, what, client.confidence, winner)
+    uncertain = one.loss == "unknown"
+    return ClientOutcome(client.name, client.title, kind, what, client.confidence, winner, uncertain)
 
 
 def in_words(several: Sequence[ClientOutcome], most: int = 2) -> str:
@@ -118,18 +122,25 @@ def _clients(group: Sequence[ClientOutcome], most: int) -> str:
 
 
 def losses(catalog: Catalog, clients: Iterable[Dialect]) -> list[str]:
-    """Return a sentence for each of these clients that would lose tools or run others instead; worst first."""
+    """Return a sentence for each client that could not call all tools of the catalogue; worst first.
+
+    It counts as `truename doctor` does, but as if the client had all servers of the catalogue.
+    """
     lost: defaultdict[str, list[ClientOutcome]] = defaultdict(list)
     for several in client_outcomes(catalog, clients).values():
         for fate in several:
             if fate.kind != "renamed":
                 lost[fate.title].append(fate)
-    of_all = "the tool" if len(catalog) == 1 else f"these {len(catalog):,} tools"
+    number = len({tool.origin.server_id for tool in catalog.values()})
+    having = "this server" if number == 1 else f"all {number:,} servers"
     sentences: list[str] = []
     for title, several in sorted(lost.items(), key=lambda one: -len(one[1])):
         others = sum(fate.kind == "runs" for fate in several)
-        more = f", and run another tool instead of {others:,} of them" if others else ""
-        sentences.append(f"{title} would lose {len(several):,} of {of_all}{more}")
+        more = f", and would run another tool instead of {others:,} of them" if others else ""
+        uncertain = sum(fate.is_uncertain for fate in several)
+        unsure = f", {uncertain:,} uncertain" if uncertain else ""
+        of_all = f"{len(several) - uncertain:,} of {count(len(catalog), 'tool')}"
+        sentences.append(f"{title} with {having} could not call {of_all}{more}{unsure}")
     return sentences
 
 

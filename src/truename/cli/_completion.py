@@ -19,6 +19,7 @@ __all__ = [
     "clients",
     "configured_clients",
     "contexts",
+    "gateways",
     "pending_calls",
     "profiles",
     "rules",
@@ -33,11 +34,18 @@ _MOST: Final = 200
 _SOURCES: Final = ("--config", "SOURCE", "SOURCES")
 
 
-def clients(_: CompletionContext) -> Iterable[tuple[str, str]]:
-    """Complete the name of a client, framework, provider or specification."""
+def clients(context: CompletionContext) -> Iterable[tuple[str, str]]:
+    """Complete the name of a client, framework, provider or specification; behind ``@``, a version that was run."""
     from truename import dialects  # noqa: PLC0415 - each completer imports what it alone needs: a shell waits for it
+    from truename.errors import UnknownDialect  # noqa: PLC0415 - as above
 
-    return [(one.name, one.title) for one in dialects.table()]
+    named, _, _ = context.incomplete.rpartition("@")
+    if not named:
+        return [(one.name, one.title) for one in dialects.table()]
+    with suppress(UnknownDialect):
+        runs = [(one, run) for one in dialects.versions(named) for run in one.runs]
+        return [(f"{named}@{run.version}", f"{one.title}, run on {run.date}") for one, run in runs]
+    return []
 
 
 def configured_clients(_: CompletionContext) -> Iterable[str]:
@@ -45,6 +53,13 @@ def configured_clients(_: CompletionContext) -> Iterable[str]:
     from truename.clients import config_files  # noqa: PLC0415 - as above
 
     return list(dict.fromkeys(file.client for file in config_files()))
+
+
+def gateways(_: CompletionContext) -> Iterable[tuple[str, str]]:
+    """Complete the name of a gateway to which names are exported."""
+    from truename.clients.exporters import GATEWAYS  # noqa: PLC0415 - as above
+
+    return [(name, kind.title) for name, kind in GATEWAYS.items()]
 
 
 def styles(_: CompletionContext) -> Iterable[str]:

@@ -35,6 +35,7 @@ from truename.clients.doctor import (
     would_start,
 )
 from truename.clients.doctor.file_findings import MASK, dotted, literal_secrets, masked
+from truename.clients.installed_versions import InstalledClient, ask_version, installed_client
 from truename.config import Config, ServerConfig, Settings, parse
 from truename.config.interpolate import VARIABLE, read_env_file, unset_problem
 from truename.config.templates import LITERAL, translate, written
@@ -345,7 +346,8 @@ class DoctorResult:
     """The doctor's input and report, and the servers that were not asked.
 
     ``unasked`` lack consent (``declined``: it was refused on the terminal), ``of_project`` are configured only by a
-    project's file. ``asked`` is the number of servers that were asked.
+    project's file. ``asked`` is the number of servers that were asked. ``installed`` are the clients that were found,
+    by name, with their versions.
     """
 
     intake: DoctorInput
@@ -354,25 +356,40 @@ class DoctorResult:
     of_project: tuple[StartableServer, ...] = ()
     asked: int = 0
     declined: bool = False
+    installed: Mapping[str, InstalledClient] = field(default_factory=dict)
 
 
 class _ClientFilter:
     """A filter by the clients of ``--for``; without any, all pass. Raises `UnknownDialect`."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._names = tuple(name.strip().lower() for name in names)
+        given = [name.strip().lower() for name in names]
+        # Names of npm's packages begin with @ too.
+        parts = [(name[:1] + name[1:].partition("@")[0], name[1:].partition("@")) for name in given]
+        self._names = tuple(dict.fromkeys(name for name, _ in parts))
+        self._versions = {name: version for name, (_, mark, version) in parts if mark}
         # The name of a client with files selects by file.
-        others = (dialects.get(name) for name in self._names if not config_files(name))
+        others = (dialects.get(self._versioned(name, name)) for name in self._names if not config_files(name))
         self._dialects = tuple(dict.fromkeys(others))
         # Its first word selects too: claude is Claude Code as well as Claude Desktop, as for `truename connect`.
         self._first_words = tuple(f"{name}-" for name in self._names if not config_files(name))
+
+    def _versioned(self, dialect: str, name: str) -> str:
+        return f"{dialect}@{self._versions[name]}" if name in self._versions else dialect
+
+    def versions(self, files: Iterable[FoundFile]) -> dict[str, str]:
+        """Return the versions that were given, by client."""
+        given = {name: version for name, version in self._versions.items() if config_files(name)}
+        by_dialect = {one.client: one.release for one in self._dialects if one.release}
+        found = {one.file.client: by_dialect[one.file.dialect] for one in files if one.file.dialect in by_dialect}
+        return {**found, **given}
 
     def only(self, intake: DoctorInput) -> DoctorInput:
         """Keep the files of these clients. Raises `UsageError` if there are none."""
         if not self._names:
             return intake
         meant = {"", *self._names}
-        spoken = {one.name for one in self._dialects}
+        spoken = {one.client for one in self._dialects}
         files = tuple(
             one
             for one in intake.files
@@ -397,21 +414,34 @@ class _ClientFilter:
     @property
     def dialects(self) -> tuple[Dialect, ...]:
         """The dialects of the clients that were named."""
-        of_clients = (dialects.get(file.dialect) for name in self._names for file in config_files(name)[:1])
+        of_clients = (
+            dialects.get(self._versioned(file.dialect, name)) for name in self._names for file in config_files(name)[:1]
+        )
         return tuple(dict.fromkeys([*self._dialects, *of_clients]))
 
 
 def run_doctor(
-    sources: Sequence[str], clients: Sequence[str], project: Path | None, *, start: bool, may_ask: bool
+    sources: Sequence[str],
+    clients: Sequence[str],
+    project: Path | None,
+    *,
+    start: bool,
+    may_ask: bool,
+    run_clients: bool = False,
 ) -> DoctorResult:
     """Read the input, list the tools of the servers that may be started, and examine everything.
 
-    ``start`` is consent to start servers; ``may_ask`` allows asking for it on the terminal. Raises `UsageError`,
+    ``start`` is consent to start servers; ``may_ask`` allows asking for it on the terminal; ``run_clients`` is consent
+    to run clients with ``--version``. Raises `UsageError`,
     `UnknownDialect`, and `ConfigError` for an invalid configuration of Truename.
     """
     wanted = _ClientFilter(clients)
+    # A version that no client can have is refused before anything is started.
+    meant_by_name = wanted.dialects
     with busy("Reading the files"):
         intake = wanted.only(read_input(sources, project))
+        given = wanted.versions(intake.files)
+        installed = _installed(intake, given, Machine.here(project), run_clients=run_clients)
     answers, left = _dumped_answers(intake)
     plan = {key: one for key, one in find_startable(intake.files).items() if key not in answers}
     held = {key: one for key, one in plan.items() if intake.searched and one.of_project}
@@ -424,9 +454,10 @@ def run_doctor(
     lists, failures = start_and_list(agreed) if agreed else ({}, [])
     failures += unavailable(intake.direct)
     answers |= lists
-    cases = list(cases_of(intake.files, answers, intake.project))
+    versions = {name: one.version for name, one in installed.items() if one.version} | given
+    cases = list(cases_of(intake.files, answers, intake.project, versions))
     # Dumps that are given with a client's files are examined for that client.
-    meant = wanted.dialects or tuple(dict.fromkeys(case.dialect for case in cases)) or general_dialects()
+    meant = meant_by_name or tuple(dict.fromkeys(case.dialect for case in cases)) or general_dialects()
     cases += _general(intake, left, answers, meant)
     of_nobody = [found for found in intake.files if not found.file.client]
     with busy("Checking the tools of each client"):
@@ -438,7 +469,23 @@ def run_doctor(
         of_project=tuple(held.values()),
         asked=len(agreed),
         declined=consent is False,
+        installed=installed,
     )
+
+
+def _installed(
+    intake: DoctorInput, given: Mapping[str, str], machine: Machine, *, run_clients: bool
+) -> dict[str, InstalledClient]:
+    """Return the installed clients among those whose files were found by searching; a given version is not looked for.
+
+    A file that was named on the command line may be from another machine.
+    """
+    names = dict.fromkeys(one.file.client for one in intake.files) if intake.searched else {}
+    found = {name: installed_client(name, machine) for name in names if name not in given}
+    there = {name: one for name, one in found.items() if one is not None}
+    if run_clients:
+        return {name: one if one.version else ask_version(one, machine.home) for name, one in there.items()}
+    return there
 
 
 def _dumped_answers(intake: DoctorInput) -> tuple[dict[Identity, object], tuple[ToolDump, ...]]:

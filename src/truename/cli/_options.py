@@ -39,7 +39,7 @@ Client = Annotated[
         name="--for",
         metavar="CLIENT",
         completer=_completion.clients,
-        help="The client, framework or provider (`truename clients` lists them).",
+        help="The client, framework or provider (`truename clients` lists them); codex@0.50 for a version.",
     ),
 ]
 StyleName = Annotated[

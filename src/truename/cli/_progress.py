@@ -11,14 +11,14 @@ from truename.cli._errors import split
 from truename.cli._rendering import output, printable, styled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
     from typing import Self
 
     from rich.console import Console
     from rich.status import Status
 
-__all__ = ["Progress", "busy"]
+__all__ = ["Progress", "busy", "counted"]
 
 
 class ServerEvent(Protocol):
@@ -59,6 +59,24 @@ def busy(what: str) -> Iterator[None]:
         return
     with console.status(styled(f"{what} ...")):
         yield
+
+
+@contextmanager
+def counted(what: str, number: int) -> Iterator[Callable[[], None]]:
+    """Show on stderr, if it is a terminal, how many of several steps are done; the block calls the step after each."""
+    console = output(error=True)
+    if not console.is_terminal:
+        yield lambda: None
+        return
+    done = 0
+    with console.status(styled(f"{what}: 0 of {number:,}")) as status:
+
+        def step() -> None:
+            nonlocal done
+            done += 1
+            status.update(styled(f"{what}: {done:,} of {number:,}"))
+
+        yield step
 
 
 class Progress:

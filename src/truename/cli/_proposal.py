@@ -28,12 +28,14 @@ if TYPE_CHECKING:
     from truename.config.proposal import Proposal
 
 __all__ = [
+    "PRIVATE",
     "SERVER_NAME",
     "ProposedFiles",
     "check_free",
     "is_missing",
     "plain",
     "prepare",
+    "save",
     "save_all",
     "show_refused",
     "show_servers",
@@ -49,29 +51,28 @@ _MOST_TOLD: Final = 50
 _WHAT: Final = 80
 
 
-def check_free(path: Path, *, force: bool) -> None:
-    """Raise `UsageError` for a path that `save` would refuse."""
+def check_free(path: Path, *, force: bool, option: str = "--out") -> None:
+    """Raise `UsageError` for a path that `save` would refuse; ``option`` gives the path."""
     if path.is_symlink():
-        raise UsageError(fact=f"{path} is a link to {path.readlink()}", advice="Give the file itself: --out PATH.")
+        raise UsageError(fact=f"{path} is a link to {path.readlink()}", advice=f"Give the file itself: {option} PATH.")
     if path.exists() and not path.is_file():
-        raise UsageError(fact=f"{path} is not a regular file", advice="Give another path: --out PATH.")
+        raise UsageError(fact=f"{path} is not a regular file", advice=f"Give another path: {option} PATH.")
     if path.exists() and not force:
-        advice = (
-            f"--force replaces it and keeps it as {path.name}.bak; --out PATH writes elsewhere; --dry-run only shows."
-        )
+        shows = "; --dry-run only shows" if option == "--out" else ""
+        advice = f"--force replaces it and keeps it as {path.name}.bak; {option} PATH writes elsewhere{shows}."
         raise UsageError(fact=f"{path} exists already", advice=advice)
     if not path.absolute().parent.is_dir():
         raise UsageError(
-            fact=f"directory not found: {path.absolute().parent}", advice="Make it, or give another --out."
+            fact=f"directory not found: {path.absolute().parent}", advice=f"Make it, or give another {option}."
         )
 
 
-def save(path: Path, text: str, *, mode: int = _PUBLIC, force: bool = False) -> Path | None:
+def save(path: Path, text: str, *, mode: int = _PUBLIC, force: bool = False, option: str = "--out") -> Path | None:
     """Write a file atomically; return the backup of the file that it replaced, if any.
 
     Raises `UsageError` as `check_free`, and `OSError`.
     """
-    check_free(path, force=force)
+    check_free(path, force=force, option=option)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.absolute().parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:

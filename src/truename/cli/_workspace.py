@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from truename import dialects
 from truename.catalog import BUILT_IN_ALIASES, Catalog
+from truename.cli._client_rules import client_rules
 from truename.cli._errors import UsageError
 from truename.cli._options import NamingOptions
 from truename.cli._progress import busy
@@ -159,7 +159,7 @@ class ToolWorkspace:
 
     def table(self, client: str) -> NameTable:
         """Project the names for a client. Raises groups of naming errors, `UsageError`, `LedgerError`."""
-        dialect = dialects.get(client)
+        dialect = client_rules(client)
         style = "canonical" if dialect.name == "native" and self.settings.style is None else self.style
         overrides: dict[str, Mapping[ToolId | str, str]] = {
             name: {ToolId.parse(id): one for id, one in fixed.items()}

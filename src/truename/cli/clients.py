@@ -1,11 +1,13 @@
 """`truename clients`: show which names each client, framework and provider accepts, and how it changes others."""
 
+from collections.abc import Iterator
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from truename import dialects
 from truename.cli import _completion
+from truename.cli._client_rules import client_rules
 from truename.cli._options import JsonOutput
 from truename.cli._rendering import Cell, output, print_json, print_table, show, styled
 from truename.dialects import Dialect
@@ -36,6 +38,7 @@ _EQUAL = {
     "last": "the last stays, calls of the others reach it",
     "same": "all are shown, calls go to the one whose own name it is",
     "hash": "each gets a digest",
+    "hash-later": "the first stays, later ones get a digest",
     "number": "later ones get a number",
     "prefix": "the server's name is put in front",
     "race": "the server that is ready first keeps it, which varies",
@@ -55,7 +58,7 @@ def clients(name: Name = None, /, *, as_json: JsonOutput = False) -> int:
         else:
             _table(rows)
     else:
-        row = dialects.get(name)
+        row = client_rules(name)
         if as_json:
             print_json(_plain(row))
         else:
@@ -101,7 +104,7 @@ def _number(value: int | None, otherwise: str) -> str:
 
 
 def _one(row: Dialect) -> None:
-    show(styled(row.title, "bold"), f" ({row.name}, {row.kind})")
+    show(styled(f"{row.title} {row.release}".rstrip(), "bold"), f" ({row.name}, {row.kind})")
     for label, text in facts(row).items():
         show(styled(f"  {label:<16}", "dim"), text)
     show("")
@@ -126,11 +129,20 @@ def facts(row: Dialect) -> dict[str, str]:
         "two servers'": _EQUAL[rules.across] if rules.across else "",
         "reserved": ", ".join(sorted(row.reserved)),
         "styles": ", ".join(row.styles),
-        "known by": f"it was {row.confidence}" + (f", version {row.version}" if row.version else ""),
+        "known by": row.unrun or f"it was {row.confidence}" + (f", version {row.version}" if row.version else ""),
         "source": row.source,
         "date": row.date,
+        "run with": ", ".join(f"{run.version} ({run.date})" for run in row.runs) if len(row.runs) > 1 else "",
+        "other versions": "; ".join(_versions_in_words(row)),
     }
     return {label: text for label, text in facts.items() if text}
+
+
+def _versions_in_words(row: Dialect) -> Iterator[str]:
+    """Yield the rules of other versions: how to ask for them, and which versions were run."""
+    for one in dialects.versions(row.name):
+        if one.name != row.name:
+            yield f"{one.name} (run with {', '.join(run.version for run in one.runs)})"
 
 
 def _plain(row: Dialect) -> dict[str, object]:
@@ -157,5 +169,12 @@ def _plain(row: Dialect) -> dict[str, object]:
         "date": row.date,
         "version": row.version,
         "confidence": row.confidence,
+        "release": row.release or None,
+        "unrun": row.unrun or None,
+        "runs": [{"version": run.version, "date": run.date} for run in row.runs],
+        "versions": [
+            {"name": one.name, "runs": [{"version": run.version, "date": run.date} for run in one.runs]}
+            for one in dialects.versions(row.name)
+        ],
         "notes": list(row.notes),
     }

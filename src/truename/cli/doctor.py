@@ -46,10 +46,18 @@ For = Annotated[
         metavar="CLIENT",
         completer=_completion.clients,
         show_default=False,
-        help="Only this client, framework or provider. May be repeated.",
+        help="Only this client, framework or provider; codex@0.50 for a version. May be repeated.",
     ),
 ]
 Start = Annotated[bool, Parameter(show_default=False, help="Start the servers that are found without asking.")]
+RunClients = Annotated[
+    bool,
+    Parameter(
+        name="--run-clients",
+        show_default=False,
+        help="Run CLIENT --version of each client whose version no file tells.",
+    ),
+]
 Project = Annotated[
     Path | None, Parameter(show_default=False, help="The project directory to check (default: the current one).")
 ]
@@ -70,6 +78,7 @@ def show_report(looked: DoctorResult, *, everything: bool) -> None:
     titles = {one.case.name: one.case.called for one in reversed(looked.report.diagnoses)}
     groups = _grouped(looked.report, titles)
     _show_files(looked.intake.files, None if everything else _FILES)
+    _show_installed(looked)
     _show_unasked(looked)
     _show_clients(looked.report, everything=everything)
     _show_findings(groups, titles, everything=everything)
@@ -88,6 +97,21 @@ def _show_files(files: Sequence[FoundFile], most: int | None) -> None:
     if left := len(told) - len(shown):
         show(styled(f"and {count(left, 'more file')} (--all)", "dim"))
     show("")
+
+
+def _show_installed(looked: DoctorResult) -> None:
+    """Print the installed versions, and where the rules are those of another version."""
+    rules = {one.case.client: one.case.dialect for one in looked.report.diagnoses}
+    rows = []
+    for name, one in looked.installed.items():
+        said = one.version or "its version is in no file (--run-clients asks it)"
+        dialect = rules.get(name)
+        note = dialect.unrun if dialect is not None and one.version else ""
+        rows.append((styled(name, "bold"), Text.assemble(styled(said), styled(f"  {note}", "dim"), overflow="fold")))
+    if rows:
+        show("Installed clients:")
+        show_hanging(rows, indent=2)
+        show("")
 
 
 def _state(found: FoundFile) -> Text:
@@ -143,6 +167,8 @@ def _worst(one: Diagnosis) -> tuple[int, int, int, int, str]:
 def _row(one: Diagnosis) -> list[Cell]:
     dialect = one.case.dialect
     known = f"{dialect.confidence}, {dialect.version}" if dialect.version else dialect.confidence
+    if dialect.unrun:
+        known = f"{dialect.release} not run" + (f", rules of {dialect.version}" if dialect.runs else "")
     refused = ", file refused" if one.unread else ""
     uncertain = f", {one.uncertain:,} uncertain" if one.uncertain else ""
     lost = f"{one.lost:,} of {one.tools:,}{refused}{uncertain}"
@@ -283,6 +309,10 @@ def document(looked: DoctorResult) -> dict[str, object]:
             for found in looked.intake.files
         ],
         "dumps": list(dict.fromkeys(str(one.path) for one in looked.intake.listings)),
+        "installed": [
+            {"client": one.client, "version": one.version or None, "program": str(one.program), "source": one.source}
+            for one in looked.installed.values()
+        ],
         "asked": looked.asked,
         "not_asked": [
             {
@@ -310,6 +340,8 @@ def _client(diagnosis: Diagnosis) -> dict[str, object]:
         "kind": dialect.kind,
         "version": dialect.version,
         "confidence": dialect.confidence,
+        "release": dialect.release or None,
+        "unrun": dialect.unrun or None,
         "servers": [server.key for server in case.lists.servers],
         "servers_not_asked": [server.key for server in case.lists.servers if server.definitions is None],
     }
@@ -358,6 +390,7 @@ def doctor(
     clients: For = (),
     start: Start = False,
     project: Project = None,
+    run_clients: RunClients = False,
     as_json: JsonOutput = False,
     sarif: Sarif = None,
     everything: Everything = False,
@@ -370,7 +403,8 @@ def doctor(
     if as_json and sarif == "-":
         raise UsageError(fact="--json and --sarif - both write to stdout", advice="Give --sarif a file.")
     with collecting_later():
-        looked = run_doctor(sources, clients, project, start=start, may_ask=not as_json and sarif != "-")
+        may_ask = not as_json and sarif != "-"
+        looked = run_doctor(sources, clients, project, start=start, may_ask=may_ask, run_clients=run_clients)
         if sarif is not None:
             results = map(result_of, looked.report.findings)
             write_sarif(sarif_log(results, RULES.values(), Path.cwd(), more=_MORE), sarif)

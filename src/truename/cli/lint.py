@@ -11,8 +11,8 @@ from typing import Annotated, Final, Literal
 from cyclopts import Parameter
 from rich.text import Text
 
-from truename import dialects
 from truename.cli import _completion
+from truename.cli._client_rules import client_rules
 from truename.cli._declared_tools import DeclaredSources, is_address, read_sources
 from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
 from truename.cli._garbage import collecting_later
@@ -404,7 +404,7 @@ def lint(
 def _configured(clients: tuple[str, ...], preset: str | None, team: str | None) -> LintConfiguration:
     found = load_lint_configuration(Path.cwd())
     convention = found.convention if preset is None else Convention.of(preset)
-    more = tuple(dialects.get(name).name for name in clients)
+    more = tuple(client_rules(name).name for name in clients)
     if more:
         convention = replace(convention, clients=tuple(dict.fromkeys((*convention.clients, *more))))
     if team is not None:

@@ -10,6 +10,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from truename.cli import _completion
+from truename.cli._client_rules import client_rules
 from truename.cli._declared_tools import read_sources
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import STYLE_NAMES, Aliases, JsonOutput, NamingOptions, ServerName, StateOption
@@ -18,6 +19,8 @@ from truename.cli._project_settings import clients_here, settings_here
 from truename.cli._rename_all import ledger_location, move_ids, restyle
 from truename.cli._rename_output import RenameResult, print_done, print_left, print_undone
 from truename.cli._rendering import output, styled
+from truename.clients import Machine, find
+from truename.clients.renamed_names import rename_in_clients
 from truename.config import find_convention
 from truename.conventions.convention import Convention
 from truename.files import absolute
@@ -28,6 +31,7 @@ from truename.lint import read_declared
 from truename.lint.python_tools import read_functions
 from truename.migration import (
     MAX_MAP,
+    LeftMention,
     MigrationSettings,
     OldNamesDecision,
     RenamePlan,
@@ -193,6 +197,16 @@ Undo = Annotated[
 ]
 
 
+InClients = Annotated[
+    bool,
+    Parameter(
+        name="--clients",
+        show_default=False,
+        help="Also rename in the files of the clients on this machine: lists of tools, hooks, agents, skills.",
+    ),
+]
+
+
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class RenamePlaces:
@@ -209,6 +223,7 @@ class RenamePlaces:
     among: Sources = ()
     control_plane: ControlPlane = ()
     diff: Diff = False
+    in_clients: InClients = False
 
 
 @Parameter(name="*")
@@ -392,10 +407,12 @@ def migrate(request: RenameArguments, where: RenamePlaces, fate: OldNames, *, dr
         has_ledger=ledger is not None,
         count_up=where.protocol,
     )
-    if made.ok and made.renames and where.apply is not None:
+    dry_run = dry_run or where.apply is None
+    if made.ok and made.renames and (where.apply is not None or where.in_clients):
         if not dry_run:
             done = replace(done, recovered=recover(_state()))
-        found = _surveyed(made, where.apply, where, settings, request.map_file)
+        servers = _servers(asked, where, ledger)
+        found = _surveyed(made, where.apply or (), where, settings, request.map_file, servers=servers)
         records = where.record or settings.record
         done = _recorded(replace(done, survey=found), found, records, where.because or "", today)
         if not dry_run:
@@ -412,7 +429,9 @@ def check(request: RenameArguments, where: RenamePlaces, *, as_json: bool) -> in
     asked = request.wanted(where)
     # After a rename the new names exist, so they are not checked for clashes here.
     made = _planned(replace(asked, known=()), request.clients, where, settings, None)
-    found = _surveyed(made, where.check or (), where, settings, request.map_file)
+    ledger = _ledger(request.ledger, AS_PLANNED, readonly=True) if where.in_clients else None
+    servers = _servers(asked, where, ledger)
+    found = _surveyed(made, where.check or (), where, settings, request.map_file, servers=servers)
     print_left(made, found, as_json=as_json)
     return 0 if found.is_clean else EXIT_FINDINGS
 
@@ -432,7 +451,7 @@ def _planned(
     settings: MigrationSettings,
     ledger: Ledger | None,
 ) -> RenamePlan:
-    servers = dict.fromkeys((*where.server, *asked.servers, *_servers_of(asked, ledger)))
+    servers = _servers(asked, where, ledger)
     return plan(
         asked.renames,
         known=(*(asked.known or _beside(asked, ledger)), *_declared_beside(asked, where.apply or ())),
@@ -441,6 +460,11 @@ def _planned(
         ledger=ledger,
         control_plane=(*settings.control_plane, *where.control_plane),
     )
+
+
+def _servers(asked: RenameRequest, where: RenamePlaces, ledger: Ledger | None) -> tuple[str, ...]:
+    """Return the keys of the servers that have the tools, as far as they are known."""
+    return tuple(dict.fromkeys((*where.server, *asked.servers, *_servers_of(asked, ledger))))
 
 
 def _servers_of(asked: RenameRequest, ledger: Ledger | None) -> Iterator[str]:
@@ -467,13 +491,19 @@ def _declared_beside(asked: RenameRequest, paths: Sequence[str]) -> tuple[str, .
 
 
 def _surveyed(
-    made: RenamePlan, paths: Sequence[str], where: RenamePlaces, settings: MigrationSettings, map_file: str | None
+    made: RenamePlan,
+    paths: Sequence[str],
+    where: RenamePlaces,
+    settings: MigrationSettings,
+    map_file: str | None,
+    *,
+    servers: Sequence[str],
 ) -> Survey:
     records = Path(where.record or settings.record).as_posix()
-    if not paths:
+    if not paths and not where.in_clients:
         raise UsageError(fact="no file or directory was named", advice="Use --apply PATH or --check PATH.")
     with _progress() as told:
-        return survey(
+        found = survey(
             made,
             [Path(path) for path in paths],
             exclude=dict.fromkeys((*settings.exclude, *where.exclude, *([f"{records}/*"] if records != "." else ()))),
@@ -486,6 +516,42 @@ def _surveyed(
             functions=read_functions,
             on_file=lambda number, count: told("read", number, count),
         )
+    return _with_clients(made, found, servers) if where.in_clients else found
+
+
+def _with_clients(made: RenamePlan, found: Survey, servers: Sequence[str]) -> Survey:
+    """Add the changes of clients' files; a file that is changed already is changed further."""
+    if not servers:
+        raise UsageError(
+            fact="clients name a tool with its server, and the server is not known",
+            advice="Give its key: --server KEY, or the gateway's ledger: --state PATH.",
+        )
+    before = {change.target: change.after for change in found.changes if change.after is not None}
+    with busy("Reading the clients' files"):
+        clients = rename_in_clients(find(Machine.here()), made.renames, servers, before)
+    further = {change.path: change for change in clients.changes}
+    changes = [
+        replace(change, after=more.after, edits=(*change.edits, *more.edits))
+        if (more := further.pop(change.target, None)) is not None
+        else change
+        for change in found.changes
+    ]
+    known = {_mentioned(one) for one in found.leftovers}
+    left = (replace(one, path=_near(one.path)) for one in clients.left if _mentioned(one) not in known)
+    return replace(
+        found,
+        changes=(*changes, *further.values()),
+        leftovers=(*found.leftovers, *left),
+        files=found.files + clients.files,
+    )
+
+
+def _mentioned(left: LeftMention) -> tuple[Path, str]:
+    return absolute(left.path), left.leftover.name
+
+
+def _near(path: Path) -> Path:
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _recorded(done: RenameResult, found: Survey, asked: str, reason: str, today: date) -> RenameResult:
@@ -605,6 +671,8 @@ def rename(
         client = clients[0] if clients else "universal"
         making = NamingOptions(style=style, server_name=server_name, alias=alias, state=ledger)
         return restyle(words[0] if words else None, making, client, dry_run=dry_run, as_json=as_json)
+    for client in clients:
+        client_rules(client)
     request = RenameArguments(words=words, map_file=map_file, style=style, ledger=ledger, clients=clients)
     if where.check is not None:
         return check(request, where, as_json=as_json)

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 
 from cyclopts import Parameter
 
-from truename import dialects
 from truename.auth.network.listening import bind
 from truename.catalog import identity_changes
 from truename.cli import _completion
+from truename.cli._client_rules import client_rules
 from truename.cli._errors import UsageError
 from truename.cli._options import Configuration, JsonOutput, LogFormat, LogLevel, NamingOptions
 from truename.cli._sources import configuration, reread
@@ -341,7 +341,7 @@ def _path(config: Config, client: str | None, asked_for: Asked, context: str | N
     # If one of several servers was removed from the configuration, the others are still served.
     if wanted and not {*wanted} & {*known}:
         _require(wanted[0], "server", known, config)
-    named = None if client is None else dialects.get(client).name
+    named = None if client is None else client_rules(client).name
     return path_of(client=named, context=context, search=search, server=only, servers=several or None)
 
 

@@ -35,13 +35,13 @@ from truename.storage import (
     open_database,
     present_revision,
 )
-from truename.trust import approval_queue, pins
+from truename.trust import approval_queue, pins, renames
 
 __all__ = ["state"]
 
 # The vault and the sessions of MCP need packages that a check does not.
 _SCHEMAS = (
-    *(ledger.SCHEMA, pins.SCHEMA, approvals.SCHEMA, approval_queue.SCHEMA),
+    *(ledger.SCHEMA, pins.SCHEMA, renames.SCHEMA, approvals.SCHEMA, approval_queue.SCHEMA),
     *(static_tokens.SCHEMA, sessions.SCHEMA, codes.SCHEMA, login_attempts.SCHEMA, sealed_values.SCHEMA, HEADS_SCHEMA),
 )
 _SQLITE = b"SQLite format 3\0"

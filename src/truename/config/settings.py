@@ -59,10 +59,11 @@ if TYPE_CHECKING:
     from truename.conventions import Convention
     from truename.policy import Policy
 
-__all__ = ["SETTINGS", "NamesMode", "ReloadMode", "SearchMode", "Settings", "StartMode", "wrong"]
+__all__ = ["SETTINGS", "NamesMode", "ReloadMode", "SearchMode", "SearchRanking", "Settings", "StartMode", "wrong"]
 
 NamesMode = Literal["universal", "detect", "canonical"]
 SearchMode = Literal["auto", "on", "off"]
+SearchRanking = Literal["lexical", "meaning", "both"]
 ReloadMode = Literal["watch", "signal", "off"]
 StartMode = Literal["eager", "lazy"]
 _MIB: Final = 1024 * 1024
@@ -277,6 +278,11 @@ class Settings:
         choice(get_args(SearchMode)),
         "Whether clients search tools instead of listing all: auto does if the list is too long.",
         live=True,
+    )
+    search_ranking: SearchRanking = setting(
+        "lexical",
+        choice(get_args(SearchRanking)),
+        "How a search ranks tools: by their words, by meaning, or by both; the last two need truename[search].",
     )
     max_listed: int = setting(100, COUNT, "Longest list that auto does not search.", unit="tools", live=True)
     list_budget: int = setting(

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from truename.catalog import estimated_tokens
 from truename.catalog.globs import fits_id
+from truename.policy.lineage import no_lineage
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from truename.config.settings import Settings
     from truename.identity import ToolId
+    from truename.policy.lineage import LineageOf
 
 __all__ = ["pinned_tools", "why_searched"]
 
@@ -43,11 +45,16 @@ def why_searched(settings: Settings, definitions: Collection[Mapping[str, object
 
 
 def pinned_tools(
-    listed: Iterable[tuple[ToolId, Listed]], own: int, settings: Settings, most: int | None
+    listed: Iterable[tuple[ToolId, Listed]],
+    own: int,
+    settings: Settings,
+    most: int | None,
+    lineage: LineageOf = no_lineage,
 ) -> tuple[list[tuple[ToolId, Listed]], int]:
     """Return which of the tools a searched list still has, and for how many of ``pinned`` the client has no room.
 
     ``own`` is how many tools of the gateway itself are listed, ``most`` how many tools the client takes.
+    A tool that its server renamed is pinned by its former ids too (``lineage``).
 
     >>> from truename import ToolId
     >>> from truename.config import Settings
@@ -55,6 +62,10 @@ def pinned_tools(
     >>> pinned_tools(listed, 3, Settings(pinned=("git/*",)), most=4)
     ([(ToolId('git@1/log@1'), 'git/log')], 1)
     """
-    pinned = [one for one in listed if any(fits_id(glob, one[0]) for glob in settings.pinned)]
+    pinned = [
+        one
+        for one in listed
+        if any(fits_id(glob, id) for glob in settings.pinned for id in (one[0], *lineage(one[0]).same))
+    ]
     room = len(pinned) if most is None else max(0, most - own)
     return pinned[:room], len(pinned[room:])

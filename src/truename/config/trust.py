@@ -7,7 +7,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from truename.config.field_types import PATH, STORE_PATH, choice, read_named
+from truename.config.field_types import BOOLEAN, PATH, STORE_PATH, choice, read_named, whole
 from truename.config.fields import EMPTY, FieldType, plain_table, read_table, rows_of, setting, table_schema
 from truename.errors import ConfigError, excerpt, spelling_remedy
 
@@ -94,6 +94,13 @@ class ServerTrust:
         "How an answer that looks like an attack on the model is handled; with off no answer is checked.",
         live=True,
     )
+    auto_accept: bool = setting(
+        False,
+        BOOLEAN,
+        "Whether a certain rename by the server is accepted without a review: the definitions are equal and "
+        "distinctive, and no other tool of the server has, or had, the same.",
+        live=True,
+    )
     rules: Mapping[str, Handling] = setting(
         _RULES,
         FieldType(
@@ -148,6 +155,13 @@ class Trust(ServerTrust):
         live=True,
     )
     pins: str | None = setting(None, STORE_PATH, "File of the pins, a URL or `memory`; default: the state database.")
+    renamed_for: int = setting(
+        90,
+        whole(0, 36_500, name="whole number from 0 to 36,500"),
+        "How long the old name of a tool that its server renamed stays listed, once the rename is accepted.",
+        unit="days",
+        live=True,
+    )
     lock: str | None = setting(
         None, PATH, "A truename.lock: its reviewed definitions are pinned before any is seen.", live=True
     )

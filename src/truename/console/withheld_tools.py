@@ -23,7 +23,7 @@ def withheld_tools(gateway: Gateway) -> frozenset[ToolId]:
 
     def is_withheld(id: ToolId) -> bool:
         tool, before = gateway.catalog[id], former(id)
-        denied = policy is not None and policy.hides(tool, caller, before)
+        denied = policy is not None and policy.hides(tool, caller, before, registry.vetting.lineage(id))
         return denied or not exposure.visible(tool, context, before)
 
     return frozenset(id for id in gateway.catalog if id in hidden or is_withheld(id))

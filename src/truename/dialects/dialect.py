@@ -24,6 +24,7 @@ from truename.errors import Reason, excerpt
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from truename.dialects.client_versions import ClientRun
     from truename.dialects.transformation import ClientSpelling
 
 __all__ = [
@@ -271,6 +272,11 @@ class Dialect:
     if unknown. ``unknown`` lists the fields whose values are unknown; they have the values of ``universal``.
     ``confidence``: ``run`` (the client was run) or ``read`` (its code, documentation or issues were read). ``lab``: the
     files in ``lab/results`` with the runs. ``client_info``, ``user_agents``: patterns that identify the client.
+
+    ``runs``: the versions with which these rules were seen, oldest first, each with its day. ``release``: the client's
+    version that was asked for, "" if none was; ``version`` and ``date`` are then those of the run that speaks for it,
+    and ``confidence`` is ``read`` unless that version was run, or an older and a newer one that agree. ``client``: the
+    name of the client's row; ``name`` differs from it only for rules that older versions had.
     """
 
     name: str
@@ -294,6 +300,8 @@ class Dialect:
     confidence: str = "read"
     lab: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    runs: tuple[ClientRun, ...] = ()
+    release: str = ""
     mangling: NameTransformation = field(default_factory=NameTransformation)
 
     def __hash__(self) -> int:
@@ -302,6 +310,25 @@ class Dialect:
 
     def __repr__(self) -> str:
         return f"Dialect({self.name!r})"
+
+    @property
+    def client(self) -> str:
+        """The name of the client's row in the table, without a version."""
+        return self.name.partition("@")[0]
+
+    @property
+    def unrun(self) -> str:
+        """The sentence that the version which was asked for was not run, and what is used instead; "" if it was.
+
+        >>> from truename.dialects import get
+        >>> get("codex@99").unrun.startswith("Codex 99 was not run; the rules are those of ")
+        True
+        """
+        if not self.release or self.confidence == "run":
+            return ""
+        if not self.runs:
+            return f"{self.title} {self.release} was not run, nor was any other version; its rules were read."
+        return f"{self.title} {self.release} was not run; the rules are those of {self.version}, run on {self.date}."
 
     @property
     def styles(self) -> tuple[str, ...]:
@@ -511,9 +538,20 @@ def _resolve_twins(mode: str, state: _SimulationState[K]) -> None:
         alike.setdefault(state.engine.alike(text), []).append(text)
     for texts in (texts for texts in alike.values() if len(texts) > 1):
         group = [state.reaches[text] for text in texts]
+        if mode == "hash":
+            _digest_later_twins(texts, state)
+            continue
         if mode.startswith("refuse-"):
             state.refuse(group, mode.removeprefix("refuse-"))
         state.reaches.update(dict.fromkeys(texts, group[-1]))
+
+
+def _digest_later_twins(texts: Sequence[str], state: _SimulationState[K]) -> None:
+    for text in texts[1:]:
+        entry = state.reaches.pop(text)
+        del state.seen[text]
+        tries = (state.engine.digested(state.spell(entry), state.limit, salt) for salt in count())
+        state.assign(entry, _free(tries, state.taken))
 
 
 def _refused(dialect: Dialect, entry: SimulatedTool[K], state: _SimulationState[K]) -> bool:
@@ -596,6 +634,11 @@ def _by_digest(_text: str, group: list[SimulatedTool[K]], state: _SimulationStat
         state.assign(entry, _free(tries, state.taken))
 
 
+def _by_later_digests(text: str, group: list[SimulatedTool[K]], state: _SimulationState[K]) -> None:
+    state.assign(group[0], text)
+    _by_digest(text, group[1:], state)
+
+
 def _by_number(text: str, group: list[SimulatedTool[K]], state: _SimulationState[K]) -> None:
     state.assign(group[0], text)
     for entry in group[1:]:
@@ -618,6 +661,7 @@ def _by_prefix(text: str, group: list[SimulatedTool[K]], state: _SimulationState
 
 _RESPELL: Mapping[str, Callable[[str, list[SimulatedTool[Any]], _SimulationState[Any]], None]] = {
     "hash": _by_digest,
+    "hash-later": _by_later_digests,
     "last-character": _by_last_character,
     "number": _by_number,
     "prefix": _by_prefix,

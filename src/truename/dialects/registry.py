@@ -2,6 +2,9 @@
 
 ``universal`` is computed from the other rows: the characters that are legal in all of them (in lower case), the word
 form that no client rewrites, and the length that is legal for every server key of at most ten characters.
+
+A row holds for the newest versions of a client. Its ``versions`` are the rules that older ones had, as differences from
+the row: each has a ``key``, which never changes because ledgers and addresses hold it, and the ``runs`` that saw it.
 """
 
 from __future__ import annotations
@@ -11,10 +14,11 @@ import json
 import re
 import string
 from dataclasses import fields, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from truename.dialects.client_versions import ClientRun, ClientVersion, speaks_for
 from truename.dialects.dialect import DEFAULT_SERVER, Dialect
 from truename.dialects.transformation import DigestSuffix, NameTransformation
 from truename.errors import UnknownDialect
@@ -22,7 +26,7 @@ from truename.errors import UnknownDialect
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["fold", "get", "index", "names", "own", "table"]
+__all__ = ["fold", "get", "index", "names", "own", "table", "versions"]
 
 _LONGEST_KEY = "x" * 10
 _LONGEST_NAME = 100
@@ -30,8 +34,13 @@ _LONGEST_NAME = 100
 _MOST = 128
 _ASSUMED = ("chars", "first", "last", "words")
 _SEPARATORS = re.compile(r"[\s_-]+")
-_DIALECT = frozenset(field.name for field in fields(Dialect)) - {"mangling"}
+_DIALECT = frozenset(field.name for field in fields(Dialect)) - {"mangling", "release"}
 _MANGLING = frozenset(field.name for field in fields(NameTransformation))
+_VERSIONS = "versions"
+# Fields of a row that say nothing about older versions.
+_OF_NEWEST = frozenset({_VERSIONS, "runs", "version", "date", "lab", "client_info", "user_agents", "notes"})
+_VERSIONED = frozenset({"client", "framework"})
+_LATEST = "latest"
 _COMPUTED = "Computed from all other dialects: a name that is legal in this one is legal in each of them, unchanged."
 _OWN = Dialect(name="", kind="own", title="", source="Truename", confidence="run", date="2026-11-22")
 
@@ -57,17 +66,38 @@ def _mangling(row: Mapping[str, Any]) -> NameTransformation:
 
 
 def _dialect(row: Mapping[str, Any]) -> Dialect:
-    unknown = row.keys() - _DIALECT - _MANGLING
+    unknown = row.keys() - _DIALECT - _MANGLING - {_VERSIONS}
     if unknown:
         message = f"{row['name']}: unknown fields {sorted(unknown)}"
         raise ValueError(message)
     values = {key: _frozen(row[key]) for key in _DIALECT & row.keys()}
+    values["runs"] = _runs(row)
     values["reserved"] = frozenset(row.get("reserved", ()))
     if row.get("chars") is not None:
         values["chars"] = _charset(row["chars"])
         values["first"] = _charset(row.get("first", row["chars"]))
         values["last"] = _charset(row.get("last", row["chars"]))
     return Dialect(**values, mangling=_mangling(row))
+
+
+def _runs(row: Mapping[str, Any]) -> tuple[ClientRun, ...]:
+    """Return the versions with which a row's rules were seen; a version may be followed by those of libraries."""
+    seen: dict[str, str] = dict(row.get("runs", {}))
+    if row.get("confidence") == "run" and row.get("version"):
+        seen[re.split(r"[ ,]", row["version"], maxsplit=1)[0]] = row["date"]
+    runs = (ClientRun(version, date) for version, date in seen.items())
+    return tuple(sorted(runs, key=lambda run: ClientVersion.parse(run.version)))
+
+
+def _former(row: Mapping[str, Any]) -> Iterable[Dialect]:
+    """Yield the rules that older versions of a client had, oldest first; they are recognised by no client info."""
+    shared = {key: value for key, value in row.items() if key not in _OF_NEWEST}
+    for former in row.get(_VERSIONS, ()):
+        changed = {key: value for key, value in former.items() if key != "key"}
+        newest = max(former["runs"], key=ClientVersion.parse)
+        seen = {"version": newest, "date": former["runs"][newest], "confidence": "run"}
+        values = {**shared, **seen, **changed, "name": f"{row['name']}@{former['key']}"}
+        yield _dialect({key: value for key, value in values.items() if value is not None})
 
 
 def _common(sets: Iterable[frozenset[str] | None]) -> frozenset[str]:
@@ -135,11 +165,24 @@ def _rows(content: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 
 
 @cache
+def _content() -> Mapping[str, Any]:
+    content: Mapping[str, Any] = json.loads(Path(__file__).with_name("table.json").read_bytes())
+    return content
+
+
+@cache
+def _former_rules() -> Mapping[str, tuple[Dialect, ...]]:
+    """Return the rules of older versions by client, oldest first, for those clients whose rules changed."""
+    return {row["name"]: tuple(_former(row)) for row in _content()["rows"] if _VERSIONS in row}
+
+
+@cache
 def index() -> Mapping[str, Dialect]:
     """Return all dialects by name, ``universal``, ``native`` and ``own`` first, then in the order of the table."""
-    content = json.loads(Path(__file__).with_name("table.json").read_bytes())
+    content = _content()
     read = tuple(_dialect(row) for row in _rows(content))
-    universal = _universal(read, content["universal"])
+    older = tuple(one for several in _former_rules().values() for one in several)
+    universal = _universal((*read, *older), content["universal"])
     title, note = "Native", "A client that asks for canonical names; any printable text is legal."
     rows = (
         universal,
@@ -150,18 +193,34 @@ def index() -> Mapping[str, Dialect]:
     return {row.name: row for row in rows}
 
 
-def table() -> tuple[Dialect, ...]:
-    """Return all dialects, for ``truename clients``."""
-    return tuple(index().values())
+@cache
+def versions(client: str) -> tuple[Dialect, ...]:
+    """Return the rules of a client by version, oldest first; the last ones are those of its newest version.
+
+    Raises :class:`truename.errors.UnknownDialect`.
+
+    >>> [one.name for one in versions("cursor")]
+    ['cursor']
+    """
+    row = get(client)
+    newest = index()[row.client]
+    universal = index()["universal"]
+    return (*(_with_assumed(one, universal) for one in _former_rules().get(newest.name, ())), newest)
 
 
-def names() -> tuple[str, ...]:
-    """Return the names of all dialects, in the table's order.
+def table(*, older: bool = False) -> tuple[Dialect, ...]:
+    """Return all dialects, for ``truename clients``; with ``older``, also the rules that older versions had."""
+    rows = tuple(index().values())
+    return tuple(one for row in rows for one in versions(row.name)) if older else rows
+
+
+def names(*, older: bool = False) -> tuple[str, ...]:
+    """Return the names of all dialects, in the table's order; with ``older``, also those of older versions' rules.
 
     >>> names()[:2], "cursor" in names()
     (('universal', 'native'), True)
     """
-    return tuple(index())
+    return tuple(one.name for one in table(older=True)) if older else tuple(index())
 
 
 @cache
@@ -199,15 +258,43 @@ def _by_alias() -> Mapping[str, Dialect]:
 def get(name_or_alias: str) -> Dialect:
     """Return a dialect by its name, title or alias; case and separators are ignored.
 
+    Behind ``@`` stands a version of the client: the rules are then those of the nearest older version that was run, and
+    ``unrun`` says so if that is not certain. Without a version, the rules are those of the newest.
     Raises :class:`truename.errors.UnknownDialect` with the nearest names.
 
     >>> get("Claude Desktop").name, get("VS_Code").name, get("OpenAI API clients").name
     ('claude-desktop', 'vscode-copilot', 'openai')
     """
-    known, wanted = _by_alias(), fold(name_or_alias)
+    known = _by_alias()
+    # Names of npm's packages begin with @ too.
+    name, versioned, version = name_or_alias[1:].partition("@")
+    name = name_or_alias[:1] + name
+    wanted = fold(name)
     found = known.get(wanted) if len(name_or_alias) <= _LONGEST_NAME else None
     if found is None:
         near = difflib.get_close_matches(wanted, known, n=5)
         suggestions = tuple(dict.fromkeys(known[one].name for one in near))[:3]
         raise UnknownDialect(name=name_or_alias, suggestions=suggestions)
-    return found
+    return _of_version(found, version) if versioned else found
+
+
+@lru_cache(maxsize=1024)
+def _of_version(row: Dialect, text: str) -> Dialect:
+    """Return the rules of a client's version. Raises `UnknownDialect` for what is no version, or has none."""
+    if row.kind not in _VERSIONED:
+        raise UnknownDialect(name=f"{row.name}@{text}", version=text, suggestions=(row.name,))
+    if text.strip().lower() == _LATEST:
+        return row
+    try:
+        version = ClientVersion.parse(text.strip())
+    except ValueError as error:
+        raise UnknownDialect(name=f"{row.name}@{text}", version=text, suggestions=(row.name,)) from error
+    release = str(version).lstrip("vV")
+    several = versions(row.name)
+    runs = [(run, at) for at, one in enumerate(several) for run in one.runs]
+    if not runs:
+        return replace(row, release=release, confidence="read")
+    runs.sort(key=lambda one: ClientVersion.parse(one[0].version))
+    run, at, seen = speaks_for(version, runs)
+    confidence = "run" if seen else "read"
+    return replace(several[at], release=release, version=run.version, date=run.date, confidence=confidence)

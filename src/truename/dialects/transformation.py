@@ -109,7 +109,8 @@ class DigestSuffix:
     ``of`` is the template of the digested text, with ``{raw}`` (the parts joined, unchanged), ``{name}`` (after the
     changes), ``{server}`` and ``{tool}``. ``algorithm`` is one of hashlib's, or ``fnv1a-32`` over UTF-16 code units; a
     digest in a ``base`` other than 16 is padded with zeros to ``length``. ``keep`` is how many characters of the name
-    stay before ``_`` and the digest; None: as many as fit.
+    stay before the ``mark`` and the digest; None: as many as fit. ``apart``: the server's part and the tool's are
+    shortened before they are joined, so what joins them stays.
     """
 
     algorithm: str
@@ -117,6 +118,8 @@ class DigestSuffix:
     length: int
     base: int = 16
     keep: int | None = None
+    mark: str = "_"
+    apart: bool = False
     strip: str = ""
     when: tuple[str, ...] = ("over",)
 
@@ -261,7 +264,12 @@ class CompiledTransformation:
             raise ValueError(message)
         server, tool = spelling.listed
         source = digest.of.format(raw=spelling.raw, name=spelling.text, server=server, tool=tool)
-        ending = "_" + _hex(digest, f"{source}\0{salt}" if salt else source)
+        ending = digest.mark + _hex(digest, f"{source}\0{salt}" if salt else source)
+        if digest.apart and limit is not None:
+            # What joins the parts is counted as it is measured.
+            room = limit - len(ending) - (spelling.size - len(spelling.server) - len(spelling.tool))
+            own = spelling.server[: max(0, room)]
+            return self.rules.join.format(server=own, tool=spelling.tool[: max(0, room - len(own))] + ending)
         keep = digest.keep
         if keep is None:
             spare = len(spelling.text) if limit is None else limit - (spelling.size - len(spelling.text))

@@ -29,6 +29,7 @@ from truename.gateway.status import RegistryStatus
 from truename.gateway.upstream.list_change_relay import ListChangeRelay
 from truename.gateway.upstream.server_pool import running_pool
 from truename.gateway.views.choice import fixed_view
+from truename.gateway.views.discovery import check_ranking
 from truename.gateway.views.naming import check_identities
 from truename.gateway.views.view import MAIN, Asked, UnknownView
 from truename.ledger import Ledger, open_ledger
@@ -39,6 +40,7 @@ from truename.storage import StateLocation
 from truename.telemetry.call_spans import describe_call
 from truename.telemetry.setup import create_metrics, export_metrics
 from truename.trust import PinStore
+from truename.trust.renames import RenameStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -122,6 +124,7 @@ class Gateway:
         self._guards: list[Guard] = []
         self._audit = Auditing(config.settings.audit)
         self._states = RequestStates()
+        check_ranking(config.settings.search_ranking)
         self.metrics = create_metrics(config.settings.telemetry)
         if self.metrics is not None:
             self._on_event = self.metrics.counting(on_event)
@@ -168,6 +171,7 @@ class Gateway:
                 pins=pins,
                 approvals=approvals,
                 states=states,
+                renames=stack.enter_context(RenameStore(state)),
                 resting=resting,
             )
             stack.callback(self._close_approvals)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from truename.ledger import Ledger
     from truename.naming import NameTable, Resolution
     from truename.trust import PinStore
+    from truename.trust.renames import RenameStore
 
 __all__ = ["Registry"]
 
@@ -77,9 +78,20 @@ class Registry(ShownTools):
         pins: PinStore | None = None,
         approvals: StateLocation | None = None,
         states: RequestStates | None = None,
+        renames: RenameStore | None = None,
         resting: int = 0,
     ) -> None:
-        super().__init__(pool, ledger, settings, today, pins=pins, approvals=approvals, states=states, resting=resting)
+        super().__init__(
+            pool,
+            ledger,
+            settings,
+            today,
+            pins=pins,
+            approvals=approvals,
+            states=states,
+            renames=renames,
+            resting=resting,
+        )
         self.stale = True
         # Not set while servers are starting for whose lists requests wait.
         self.joined = anyio.Event()
@@ -234,7 +246,7 @@ class Registry(ShownTools):
             if not self.stale:
                 self._behind_since = None
                 return
-        elif self.joined.is_set() and not (self.stale or self.ledger.has_news() or self.vetting.has_word()):
+        elif self.joined.is_set() and not (self.stale or self._has_word()):
             return
         if not self.joined.is_set() and self._unmade is None:
             await self.renew()
@@ -246,6 +258,9 @@ class Registry(ShownTools):
         if left <= 0 and (self._turn.locked() or now < self._failed_at + _NEWS_PAUSE):
             return
         await asyncio.wait((self._begun_next(),), timeout=max(left, 0.0))
+
+    def _has_word(self) -> bool:
+        return self.ledger.has_news() or self.vetting.has_word() or self.renames.has_word()
 
     def _begun_next(self) -> asyncio.Task[None]:
         """Return the next renewal. It is nobody's own: a request that gives up waiting leaves it to the others."""
@@ -334,7 +349,8 @@ class Registry(ShownTools):
     def _look(self) -> None:
         # On a new day old names may be due to leave the lists.
         # While another process writes, what is known goes on to hold: the loop cannot wait for it.
-        self.stale |= self.ledger.refresh(wait=False) or self.vetting.refresh() or self._today() != self._day
+        has_news = self.ledger.refresh(wait=False) or self.vetting.refresh() or self.renames.refresh()
+        self.stale |= has_news or self._today() != self._day
 
     @contextmanager
     def _telling(self) -> Iterator[None]:

@@ -22,6 +22,7 @@ from truename.gateway.quota import Quota, share_of
 from truename.gateway.rate_limited_log import RateLimitedLog
 from truename.gateway.trust.approving import Approving
 from truename.gateway.trust.decisions import Decisions
+from truename.gateway.trust.server_renames import ServerRenames
 from truename.gateway.trust.vetting import Vetting
 from truename.gateway.upstream.known import KnownServer
 from truename.gateway.upstream.logs import Levels
@@ -43,6 +44,7 @@ from truename.naming import utc_today
 from truename.naming.listing import former_names
 from truename.naming.project import follows
 from truename.trust import PinStore
+from truename.trust.renames import RenameStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -94,6 +96,7 @@ class ShownTools:
         pins: PinStore | None = None,
         approvals: StateLocation | None = None,
         states: RequestStates | None = None,
+        renames: RenameStore | None = None,
         resting: int = 0,
     ) -> None:
         self.pool = pool
@@ -122,7 +125,10 @@ class ShownTools:
         self._withdrawals = 0
         # Why views that are in use could not be made anew, and show what they showed before: codes of errors.
         self._outdated: set[str] = set()
-        self.vetting = Vetting(PinStore() if pins is None else pins, settings.trust, self._log, ledger)
+        pins = PinStore() if pins is None else pins
+        renames = RenameStore() if renames is None else renames
+        self.renames = ServerRenames(renames, settings, self._log, ledger, pins, today)
+        self.vetting = Vetting(pins, settings.trust, self._log, ledger, renames=self.renames)
         decisions = Decisions(approvals, settings, self._log)
         self.approving = Approving(decisions, settings, self._log, states or RequestStates())
         self.access = AccessControl(settings, self._log, self.vetting, self.approving)
@@ -164,7 +170,8 @@ class ShownTools:
         other = self.beside_with({server.key: known.get(server.key, KnownServer(server)) for server in servers})
         other.settings = settings
         vars(other).update(_namer=Namer(self.ledger, settings, self._log))
-        other.vetting = self.vetting.with_settings(settings.trust)
+        other.renames = self.renames.with_settings(settings)
+        other.vetting = self.vetting.with_settings(settings.trust, other.renames)
         other.approving = self.approving.with_settings(settings)
         other.access = self.access.with_settings(settings, self._log, other.vetting, other.approving)
         other.profiled = Profiled(settings.profiles, other.access.exposure)
@@ -206,7 +213,9 @@ class ShownTools:
         found, self._offers = self._bound(self._standing)
         self._unsettled = self._without_identities(found)
         go_on()
-        self.catalog = self.settings.tools.over(self.vetting.admitted(self._offers, self._standing))
+        self.renames.propose(self._standing, self._offers, self.vetting.digest_of)
+        vetted = self.vetting.admitted(self._offers, self._standing)
+        self.catalog = self.settings.tools.over(vetted, self.renames.lineage)
         go_on()
         self.others.take(self._standing, self._namer)
         for old in self._view_cache.emptied():
@@ -238,8 +247,9 @@ class ShownTools:
         part = Catalog(offered, bound.aliases)
         offers, changed = self._offers.changed(gone, offered)
         replaced = [tool for id, tool in before.items() if id in gone or id in part]
+        self.renames.propose(standing, bound, self.vetting.digest_of)
         vetted = self.vetting.admitted_in_part(offers, part, replaced, standing)
-        shown = self.settings.tools.over(vetted)
+        shown = self.settings.tools.over(vetted, self.renames.lineage)
         go_on()
         then = self.catalog
         if then is self._offers and shown is part:
@@ -318,10 +328,13 @@ class ShownTools:
             self.ledger.catch_up()
             since = self.ledger.revision
             found = self._offered(servers)
+            # What came while others were away has to be known before it has an identity.
+            self.renames.note(servers, found, self.vetting.digest_of)
             if (bound := self._namer.bind(found, since=since)) is not None:
                 return found, bound
         with self.ledger.transaction():
             found = self._offered(servers)
+            self.renames.withhold_unnoted(servers, found)
             return found, self._namer.bound(found)
 
     def _offered(self, servers: Mapping[str, KnownServer]) -> Catalog:
@@ -343,6 +356,7 @@ class ShownTools:
     def take_under(self, made: Self) -> None:
         """Show what was made beside this, under its settings."""
         self.settings, self._namer = made.settings, made._namer
+        self.renames = made.renames
         self.vetting, self.approving, self.access = made.vetting, made.approving, made.access
         self.profiled = made.profiled
         self.access.recording.begin()
@@ -453,7 +467,8 @@ class ShownTools:
 
     def sight(self, limits: Limits) -> Everything:
         """Return what these limits leave of what there is now."""
-        return self.profiled.sight(limits, Offered(self.catalog, self.others.prompts, self.ledger))
+        offered = Offered(self.catalog, self.others.prompts, self.ledger, self.renames.lineage)
+        return self.profiled.sight(limits, offered)
 
     def servers_in(self, spec: ViewSpec) -> dict[str, Upstream]:
         """Return the servers that there are for an endpoint."""

@@ -24,7 +24,7 @@ _MODEL_PREFIXES: Final = (("functions.", ""), ("default_api.", ""), ("default_ap
 def _client_affixes(server_name: str) -> tuple[tuple[str, str], ...]:
     """Return the affixes that the clients add to a name of this server."""
     frames = set()
-    for name in dialects.names():
+    for name in dialects.names(older=True):
         shown = dialects.get(name).shown(server_name, _PROBE) or ""
         before, found, after = shown.partition(_PROBE)
         if found and (before or after):

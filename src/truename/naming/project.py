@@ -130,7 +130,7 @@ def _fixed(dialect: Dialect, overrides: Mapping[str, Mapping[ToolId | str, str]]
     return {
         ToolId.parse(id) if isinstance(id, str) else id: name
         for key, names in (overrides or {}).items()
-        if dialects.get(key) is dialect
+        if dialects.get(key).name == dialect.name
         for id, name in names.items()
     }
 

@@ -129,11 +129,16 @@ def judge(grants: Iterable[Grant], call: Call, now: Subject) -> Verdict:
     under an id that the tool would have without a digest, only rejections of this same tool count.
     """
     asked = _RequestedCall(call.caller.session, call.call_id, call.arguments_digest)
-    same_tool = frozenset((call.id, *call.formerly))
+    # A person's approval stays with the tool that it was given for; a rejection goes with what the tool may have been.
+    same_tool = frozenset((call.id, *call.formerly)) - call.lineage.perhaps - frozenset(call.lineage.same)
+    denied_as = call.lineage.perhaps
     covering = [
         one
         for one in grants
-        if (one.subject.id in same_tool or (not one.approved and one.subject[3:5] == now[3:5]))
+        if (
+            one.subject.id in same_tool
+            or (not one.approved and (one.subject[3:5] == now[3:5] or one.subject.id in denied_as))
+        )
         and SCOPES[one.scope](one, asked)
     ]
     doubts: list[Verdict] = []

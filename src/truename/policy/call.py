@@ -16,6 +16,7 @@ from truename.identity.keys import LookupKey, call_id, lookup_key, payload_field
 from truename.naming import resolve
 from truename.policy.arguments import json_digest, read_arguments
 from truename.policy.former_ids import formerly
+from truename.policy.lineage import NO_LINEAGE, Lineage, no_lineage
 from truename.policy.principal import LOCAL
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from truename.identity import ToolId
     from truename.identity.keys import CallId
     from truename.naming import NameTable
+    from truename.policy.lineage import LineageOf
     from truename.policy.principal import Principal
 
 __all__ = [
@@ -184,7 +186,7 @@ class Call:
     ``wire_name`` is the name that the caller used; it is never used as a key. ``annotations`` are the server's, with
     the operator's replacements. ``declared`` is the metadata that the tool's author declares. ``formerly`` are ids that
     an operator redirected to the tool. ``offered`` are the annotations that the server gives now, if an earlier
-    definition is shown.
+    definition is shown. ``lineage`` is what the tool was, or may have been, before its server renamed it.
     """
 
     id: ToolId
@@ -201,6 +203,7 @@ class Call:
     formerly: tuple[ToolId, ...] = ()
     declared: MetadataPatch = NO_PATCH
     offered: Mapping[str, Any] | None = field_of(default=None, hash=False)
+    lineage: Lineage = NO_LINEAGE
 
     def __post_init__(self) -> None:
         _check_texts("", self, _TEXTS)
@@ -292,11 +295,13 @@ def bound_call(
     endpoints: Mapping[str, str] | None = None,
     digests: Callable[[Tool], tuple[str, str]] | None = None,
     tool: Tool | None = None,
+    lineage: LineageOf = no_lineage,
 ) -> Call:
     """Build a call from its parts, for an adapter whose payloads have another shape; else like `call_of`.
 
     ``digests`` may return cached digests of a tool's definition, with and without its name, if definitions are never
-    changed in place. ``tool`` is the tool of the catalogue, if the caller has already resolved the name.
+    changed in place. ``tool`` is the tool of the catalogue, if the caller has already resolved the name. ``lineage``
+    returns what a tool was before its server renamed it.
     """
     parts = {"name": name, "call_id": call_id, "namespace": namespace}
     called, identifier = _text(parts, "name"), _text(parts, "call_id")
@@ -322,6 +327,7 @@ def bound_call(
         formerly=formerly(tool.id, names.ledger),
         declared=declared_metadata(tool),
         offered=offered[0] if offered else None,
+        lineage=lineage(tool.id),
     )
 
 

@@ -13,6 +13,7 @@ from truename.catalog.globs import fits_all, fits_id
 from truename.conventions.findings import Finding, Rule, Severity
 from truename.errors import ApprovalRequired, ConfigError, ConfigErrors, NotAllowed, excerpt, spelling_remedy
 from truename.policy.call import annotations_of, claims_of
+from truename.policy.lineage import NO_LINEAGE
 from truename.policy.rules import HINTS, STRICTNESS, TERMS, CallRule, Decision, Outcome, hint
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from truename.policy.approvals import Approvals
     from truename.policy.call import Call, Caller
     from truename.policy.exposure import Exposure
+    from truename.policy.lineage import Lineage
 
 __all__ = [
     "NAMES_NOTHING",
@@ -88,7 +90,7 @@ class Policy:
 
         Raises `CallRepeated` (``call_reused``) if its id was used for another call.
         """
-        ruled = self._ruled(call)
+        ruled = self._ruled_as_all(call)
         if ruled.outcome == "deny" or self.approvals is None:
             return ruled
         return _with_verdict(ruled, self.approvals.status(call))
@@ -124,20 +126,38 @@ class Policy:
         return self.exposure is None or self.exposure.visible(tool, caller.context, formerly)
 
     def hides(
-        self, tool: Tool, caller: Caller, formerly: tuple[ToolId, ...] = (), *, whoever_calls: bool = False
+        self,
+        tool: Tool,
+        caller: Caller,
+        formerly: tuple[ToolId, ...] = (),
+        lineage: Lineage = NO_LINEAGE,
+        *,
+        whoever_calls: bool = False,
     ) -> bool:
         """Return whether a tool is hidden from a caller, because the rules deny every call of it.
 
         Checks are not run, since they need a call. A hidden tool is unknown to callers, as if it did not exist; a tool
         that is only unavailable in the context is unsupported. With ``whoever_calls``, rules about principals or agents
-        are ignored, for a list that several callers share.
+        are ignored, for a list that several callers share. A tool that perhaps is another one of its server
+        (``lineage``) is hidden where that one is.
         """
+        if any(self.hides(one, caller, formerly, whoever_calls=whoever_calls) for one in lineage.judged_as):
+            return True
         about = tool.id, tool.origin, claims_of(tool)
         return any(
-            rule.outcome == "deny" and _applies(rule, *about, caller=caller, formerly=formerly)
+            rule.outcome == "deny" and _applies(rule, *about, caller=caller, formerly=formerly, same=lineage.same)
             for rule in self.rules
             if not (whoever_calls and (rule.principals or rule.agents))
         )
+
+    def _ruled_as_all(self, call: Call) -> Decision:
+        """Return the strictest decision on a call, as its tool and as each one that it perhaps is."""
+        ruled = self._ruled(call)
+        if not call.lineage.judged_as:
+            return ruled
+        others = [self._ruled(_as_other(call, one)) for one in call.lineage.judged_as]
+        strictest = _strictest([ruled, *others])
+        return ruled if strictest is ruled else replace(strictest, reason=_inherited(strictest.reason))
 
     def _ruled(self, call: Call) -> Decision:
         strictest = self._by_rules(call)
@@ -152,12 +172,13 @@ class Policy:
     def _by_rules(self, call: Call) -> Decision | None:
         """Return the decision of the rules on a call; cached, since rules do not depend on the arguments."""
         hints = tuple(hint(name, annotations) for annotations in call.claims for name in self._hints)
-        key = call.id, call.origin, call.caller, call.formerly, hints
+        same = call.lineage.same
+        key = call.id, call.origin, call.caller, call.formerly, same, hints
         try:
             return self._known[key]
         except KeyError:
             tool = call.id, call.origin, call.claims
-            caller: Any = {"caller": call.caller, "formerly": call.formerly}
+            caller: Any = {"caller": call.caller, "formerly": call.formerly, "same": same}
             found = [rule.decision for rule in self.rules if _applies(rule, *tool, **caller)]
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
@@ -173,10 +194,22 @@ def _applies(
     *,
     caller: Caller,
     formerly: tuple[ToolId, ...],
+    same: tuple[ToolId, ...],
 ) -> bool:
     """Return whether a rule applies to a tool: an allowing rule must match all its annotations, any other rule some."""
     fit = all if rule.outcome == "allow" else any
-    return fit(rule.applies(id, origin, annotations, caller, formerly) for annotations in claims)
+    return fit(rule.applies(id, origin, annotations, caller, formerly, same) for annotations in claims)
+
+
+def _as_other(call: Call, tool: Tool) -> Call:
+    """Return a call as if it were one of another tool of the same server."""
+    shown, *offered = claims_of(tool)
+    claims: Any = {"annotations": dict(shown), "offered": dict(offered[0]) if offered else None}
+    return replace(call, id=tool.id, origin=tool.origin, lineage=NO_LINEAGE, **claims)
+
+
+def _inherited(reason: str) -> str:
+    return f"its server may have renamed it{': ' if reason else ''}{reason}"
 
 
 def _strictest(found: list[Decision]) -> Decision:

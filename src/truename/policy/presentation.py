@@ -17,6 +17,7 @@ from truename.catalog import Catalog, unfolded
 from truename.catalog.globs import ById, glob_error, is_wild, may_meet, unversioned
 from truename.conventions.characters import concealed
 from truename.errors import ConfigErrors, config_error, excerpt, spelling_remedy
+from truename.policy.lineage import no_lineage
 from truename.policy.rules import HINTS
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from truename.catalog import Tool, Unfolded
     from truename.identity import ToolId
+    from truename.policy.lineage import Lineage, LineageOf
 
     Words = Mapping[str, Any]
 
@@ -34,6 +36,7 @@ LONGEST_TITLE: Final = 256
 LONGEST_DESCRIPTION: Final = 16_384
 _MOST: Final = 10_000
 # Each glob is compared with each other, and with every tool.
+_MOST_SETS: Final = 64
 _MOST_GLOBS: Final = 256
 _MOST_REPORTED: Final = 20
 MAX_CACHED: Final = 50_000
@@ -74,6 +77,9 @@ class Presentation:
     table: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: MappingProxyType({}), hash=False)
     is_partial: bool = False
     _by_id: ById[Words] = field(init=False, repr=False, compare=False)
+    _strict: LRUCache[frozenset[ToolId], Words] = field(
+        default_factory=lambda: LRUCache(_MOST_SETS), init=False, repr=False, compare=False
+    )
     _known: LRUCache[ToolId, _Presented] = field(
         default_factory=lambda: LRUCache(MAX_CACHED), init=False, repr=False, compare=False
     )
@@ -106,11 +112,14 @@ class Presentation:
             known = self._known[id] = _Presented(words, tuple(key for key, _ in (*named, *globbed)))
         return known
 
-    def over(self, catalog: Catalog) -> Catalog:
-        """Return a catalogue with the presentation applied to its tools; ids, definitions and digests do not change."""
+    def over(self, catalog: Catalog, lineage: LineageOf = no_lineage) -> Catalog:
+        """Return a catalogue with the presentation applied to its tools; ids, definitions and digests do not change.
+
+        An entry for an id that was accepted as a tool's former one (``lineage``) is about the tool too.
+        """
         if not self._by_id:
             return catalog
-        tools = [self._presented(tool) for tool in catalog.values()]
+        tools = [self._presented(tool, lineage(tool.id)) for tool in catalog.values()]
         if all(one is tool for one, tool in zip(tools, catalog.values(), strict=True)):
             return catalog
         return Catalog(tools, catalog.aliases, catalog.notices)
@@ -122,13 +131,24 @@ class Presentation:
         used = {key for id in catalog for key in self.keys(id)}
         return tuple(key for key in self.table if key not in used)
 
-    def _presented(self, tool: Tool) -> Tool:
+    def _presented(self, tool: Tool, lineage: Lineage) -> Tool:
         words = self.about(tool.id)
-        if notes := self._strict_hints(unfolded(tool.id, tool.origin)):
+        for old in lineage.same:
+            words = _both(self.about(old), words)
+        notes = self._strict_hints(unfolded(tool.id, tool.origin))
+        if lineage.perhaps:
+            notes = {**notes, **self._perhaps_strict(lineage.perhaps)}
+        if notes:
             words = _both(MappingProxyType({_NOTES: notes}), words)
         return replace(tool, presented=words) if words else tool
 
-    def _strict_hints(self, ids: Iterable[Unfolded]) -> Words:
+    def _perhaps_strict(self, ids: frozenset[ToolId]) -> Words:
+        # The new tools of one list share the set of those that they may be.
+        if (known := self._strict.get(ids)) is None:
+            known = self._strict[ids] = self._strict_hints(ids)
+        return known
+
+    def _strict_hints(self, ids: Iterable[ToolId | Unfolded]) -> Words:
         """Return the strict hints of entries for ids that a tool would have without folding or digests."""
         entries = (entry for id in ids for several in self._by_id.about(id) for entry in several)
         hints = ((name, value) for _, words in entries for name, value in words.get(_NOTES, {}).items())

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.catalog import unfolded
 from truename.catalog.globs import fits, fits_id
 from truename.policy.call import claims_of
+from truename.policy.lineage import NO_LINEAGE
 from truename.policy.principal_selector import PrincipalSelector
 from truename.policy.rules import hint
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from truename.catalog import Tool, Unfolded
     from truename.conventions.metadata import Metadata
     from truename.identity import ToolId
+    from truename.policy.lineage import Lineage
     from truename.policy.principal import Principal
 
 __all__ = ["Choice", "Profile", "Profiles"]
@@ -71,10 +73,17 @@ class Profile:
             groups=self.groups, scopes=self.scopes, principals=self.principals, everyone=self.everyone
         )
 
-    def shows(self, tool: Tool, metadata: Metadata, formerly: Iterable[ToolId] = ()) -> bool:
+    def shows(
+        self, tool: Tool, metadata: Metadata, formerly: Iterable[ToolId] = (), lineage: Lineage = NO_LINEAGE
+    ) -> bool:
         """Return whether the profile contains a tool with this effective metadata and these former ids."""
+        if lineage.perhaps and self._excludes(lineage.perhaps):
+            return False
         before: tuple[ToolId | Unfolded, ...] = (*formerly, *unfolded(tool.id, tool.origin))
-        return self._names(tool.id, tool.origin.server, before) and self._fits(tool, metadata)
+        return self._names(tool.id, tool.origin.server, before, lineage.same) and self._fits(tool, metadata)
+
+    def _excludes(self, ids: frozenset[ToolId]) -> bool:
+        return bool(self.excluded) and _excluded(self.excluded, ids)
 
     def shows_absent(self, id: ToolId, server: str) -> bool:
         """Return whether the profile contains an absent tool; never if it depends on the tool's definition."""
@@ -92,13 +101,15 @@ class Profile:
         """Return whether the profile contains a server by its key, whatever tools it has now."""
         return _any(self.servers, server) or self.shows_prompts(server) or self.shows_resources(server)
 
-    def _names(self, id: ToolId, server: str, formerly: Iterable[ToolId | Unfolded]) -> bool:
-        # Exclusions also apply under former ids; inclusions do not, since they were meant for another tool.
+    def _names(
+        self, id: ToolId, server: str, formerly: Iterable[ToolId | Unfolded], same: tuple[ToolId, ...] = ()
+    ) -> bool:
+        # Exclusions also apply under former ids; inclusions only under those that were accepted as this tool's own.
         if any(fits_id(glob, one) for glob in self.excluded for one in (id, *formerly)):
             return False
         if not self.tools and not self.servers:
             return bool(self.annotations or self.families or self.owners)
-        return _any(self.servers, server) or any(fits_id(glob, id) for glob in self.tools)
+        return _any(self.servers, server) or any(fits_id(glob, one) for glob in self.tools for one in (id, *same))
 
     def _fits(self, tool: Tool, metadata: Metadata) -> bool:
         return (
@@ -121,9 +132,13 @@ class Choice(NamedTuple):
     profiles: tuple[Profile, ...]
     servers: frozenset[str] | None = None
 
-    def shows(self, tool: Tool, metadata: Metadata, formerly: Iterable[ToolId] = ()) -> bool:
+    def shows(
+        self, tool: Tool, metadata: Metadata, formerly: Iterable[ToolId] = (), lineage: Lineage = NO_LINEAGE
+    ) -> bool:
         """Return whether one of the profiles contains this tool."""
-        return self._has(tool.origin.server) and any(one.shows(tool, metadata, formerly) for one in self.profiles)
+        return self._has(tool.origin.server) and any(
+            one.shows(tool, metadata, formerly, lineage) for one in self.profiles
+        )
 
     def shows_absent(self, id: ToolId, server: str) -> bool:
         """Return whether one of the profiles contains this absent tool."""
@@ -183,6 +198,12 @@ class Profiles(Mapping[str, Profile]):
         """
         known = (_ALL,) if names is None else tuple(self._profiles[name] for name in names if name in self._profiles)
         return Choice(known, None if servers is None else frozenset(servers))
+
+
+# The new tools of one list share the set of those that they may be.
+@lru_cache(maxsize=256)
+def _excluded(globs: tuple[str, ...], ids: frozenset[ToolId]) -> bool:
+    return any(fits_id(glob, id) for glob in globs for id in ids)
 
 
 def _any(globs: Iterable[str], text: str) -> bool:

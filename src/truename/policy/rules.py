@@ -217,26 +217,48 @@ class CallRule:
         """The decision on a call to which the rule applies."""
         return Decision(outcome=self.outcome, rule=self.name, reason=self.reason)
 
-    def applies(
+    def applies(  # noqa: PLR0917 - all that a rule reads
         self,
         id: ToolId,
         origin: Origin,
         annotations: Annotations,
         caller: Caller,
         formerly: tuple[ToolId, ...] = (),
+        same: tuple[ToolId, ...] = (),
     ) -> bool:
-        """Return whether the rule applies to a call of this tool by this caller; ``formerly`` are redirected ids."""
+        """Return whether the rule applies to a call of this tool by this caller.
+
+        ``formerly`` are redirected ids, ``same`` those of them that somebody accepted as this tool's own former ones.
+        """
+        return self.concerns(id, origin, annotations, formerly, same) and self._is_for(caller)
+
+    def concerns(
+        self,
+        id: ToolId,
+        origin: Origin,
+        annotations: Annotations,
+        formerly: tuple[ToolId, ...] = (),
+        same: tuple[ToolId, ...] = (),
+    ) -> bool:
+        """Return whether the rule applies to calls of this tool by any callers."""
         return (
-            (self.names(id) or self._restricts(id, origin, formerly))
+            (self._names_any(id, same) or self._restricts(id, origin, formerly))
             and _any(self.servers, origin.server_id)
             and _any(self.upstream, origin.name)
             and all(hint(name, annotations) is expected for name, expected in self.annotations.items())
-            and self._is_for(caller)
         )
 
     def names(self, id: ToolId) -> bool:
         """Return whether the rule's globs match this id."""
         return any(fits_id(glob, id) for glob in self.tools) and not any(fits_id(glob, id) for glob in self.but)
+
+    def _names_any(self, id: ToolId, same: tuple[ToolId, ...]) -> bool:
+        if self.names(id):
+            return True
+        # An exception from a permission is about all that the tool was.
+        if any(fits_id(glob, one) for glob in self.but for one in (id, *same)):
+            return False
+        return any(self.names(one) for one in same)
 
     def _restricts(self, id: ToolId, origin: Origin, formerly: tuple[ToolId, ...]) -> bool:
         # Restrictions also apply by former ids; permissions do not, since they were given to another tool.

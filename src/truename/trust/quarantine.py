@@ -25,7 +25,7 @@ __all__ = ["Drift", "OfferedTools", "Quarantine", "Screen", "admit", "instructio
 _IMITATIONS: Final = frozenset({"shadowed_tool", "near_name", "confusable_name"})
 _UNKNOWN: Final = "only the digest of the trusted definition is known"
 _OTHER_WORDS: Final = "the text has changed"
-Kind = Literal["new", "drifted", "rejected", "unread"]
+Kind = Literal["new", "drifted", "rejected", "unread", "renamed"]
 Screen = Callable[[Sequence["Tool"]], Mapping["ToolId", Sequence["Finding"]]]
 """Returns the findings about texts and names of newly seen tools, compared with all present ones."""
 
@@ -44,9 +44,9 @@ def _nothing() -> Mapping[Any, Any]:
 class Drift:
     """An observation about one tool (if ``id`` is None: about a server's instructions), and how it is handled.
 
-    ``kind`` is ``new``, ``drifted``, ``rejected`` (somebody rejected exactly this definition) or ``unread`` (the pin is
-    damaged, or cannot be read). ``details`` are the differences from the pinned definition, ``findings`` those of rules
-    about the present one.
+    ``kind`` is ``new``, ``drifted``, ``rejected`` (somebody rejected exactly this definition), ``unread`` (the pin is
+    damaged, or cannot be read) or ``renamed`` (it may be a tool that is kept back, under another name). ``details`` are
+    the differences from the pinned definition, ``findings`` those of rules about the present one.
     """
 
     id: ToolId | None

@@ -47,7 +47,7 @@ SERVERS = {
 }
 RENAMES = {
     "toolhive": {("tickets", "createTicket"): "new_ticket", ("tickets", "closeTicket"): "Close!"},
-    "litellm": {("tickets", "create_ticket"): "new_ticket", ("tickets", "find"): "look_up"},
+    "litellm": {},
     "contextforge": {("tickets", "create"): "new_ticket"},
     "fastmcp": {("tickets", "create"): "tickets_new_ticket"},
 }
@@ -61,7 +61,8 @@ LEFT = {
     "litellm": {
         ("filter", "mcp_servers.tickets.allowed_tools"),
         ("filter", "mcp_servers.tickets.disallowed_tools"),
-        ("description", "mcp_servers.tickets.tool_name_to_description.create_ticket"),
+        ("setting", "mcp_servers.tickets.tool_name_to_description"),
+        ("setting", "mcp_servers.tickets.tool_name_to_display_name"),
         ("access", "mcp_servers.tickets.access_groups"),
         ("kept-elsewhere", "mcp_servers.old.auth_type"),
         ("kept-elsewhere", "mcp_servers.old.client_id"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from truename import dialects
@@ -45,6 +46,7 @@ __all__ = [
 _INVALID: Final = "invalid"
 _DUPLICATE: Final = "duplicate"
 _GATEWAY: Final = DEFAULT_SERVER_NAME
+_NO_VERSIONS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +162,8 @@ class ServerLists:
     def _alone(self, server: ExaminedServer, dialect: Dialect) -> Iterable[str]:
         if server.shown is not None:
             return server.names
-        rules = dialects.own(client_of(dialect.name), server.key)
+        # `connect` writes the address without a version.
+        rules = dialects.own(client_of(dialect.client), server.key)
         return project(self.catalog.only(server.key), rules, style=ONLY_STYLE).values()
 
     def lost_through(self, dialect: Dialect) -> int:
@@ -308,18 +311,26 @@ def _startable(group: Sequence[tuple[FoundFile, ClientServer]]) -> StartableServ
 
 
 def cases_of(
-    files: Sequence[FoundFile], answers: Mapping[Identity, object], project: str = ""
+    files: Sequence[FoundFile],
+    answers: Mapping[Identity, object],
+    project: str = "",
+    versions: Mapping[str, str] = _NO_VERSIONS,
 ) -> tuple[ClientCase, ...]:
     """Return a case for each client of these files, with the tools of the servers that were asked.
 
-    Files that belong to no certain client are skipped. A file that configures several projects makes one case for the
-    present project and one for each other project, titled with its path.
+    ``versions`` are the versions of clients, as far as they are known; the others get their newest rules. Files that
+    belong to no certain client are skipped. A file that configures several projects makes one case for the present
+    project and one for each other project, titled with its path.
     """
     by_client: defaultdict[str, list[FoundFile]] = defaultdict(list)
     for found in files:
         if found.file.client:
             by_client[found.file.client].append(found)
-    return tuple(case for several in by_client.values() for case in _cases(several, answers, project))
+    return tuple(
+        case
+        for client, several in by_client.items()
+        for case in _cases(several, answers, project, versions.get(client))
+    )
 
 
 def servers_of(files: Iterable[FoundFile], answers: Mapping[Identity, object]) -> list[ExaminedServer]:
@@ -337,7 +348,9 @@ def general_dialects() -> tuple[Dialect, ...]:
     )
 
 
-def _cases(files: Sequence[FoundFile], answers: Mapping[Identity, object], project: str) -> Iterator[ClientCase]:
+def _cases(
+    files: Sequence[FoundFile], answers: Mapping[Identity, object], project: str, version: str | None
+) -> Iterator[ClientCase]:
     file = files[0].file
     pairs = [
         (found, client_server)
@@ -348,7 +361,7 @@ def _cases(files: Sequence[FoundFile], answers: Mapping[Identity, object], proje
     rank = {scope: number for number, scope in enumerate(_NEAREST_FIRST)}
     pairs.sort(key=lambda pair: rank.get(pair[1].scope, len(rank)))
     elsewhere = dict.fromkeys(there for _, one in pairs if (there := _project_of(one)) not in ("", project))
-    dialect = dialects.get(file.dialect)
+    dialect = dialects.get(file.dialect if version is None else f"{file.dialect}@{version}")
     for there in ("", *elsewhere):
         here = [pair for pair in pairs if _project_of(pair[1]) in ("", there or project)]
         yield ClientCase(

@@ -25,6 +25,8 @@ _HEADERS: Final = {
     "authorization": ("Authorization", "{}"),
     "api_key": ("X-API-Key", "{}"),
 }
+# Run with version 1.109.1: in the file these keys change nothing.
+_IGNORED: Final = ("tool_name_to_display_name", "tool_name_to_description")
 _RULES: Final = {
     "access_groups": "access",
     "mcp_access_groups": "access",
@@ -43,9 +45,10 @@ _RULES: Final = {
 
 
 def litellm(values: dict[str, object], path: Path) -> ImportedConfig:
-    """Import servers, display names of tools and aliases; settings about models become findings.
+    """Import servers and aliases; settings about models become findings.
 
-    A URL without a transport uses SSE, LiteLLM's default.
+    A URL without a transport uses SSE, LiteLLM's default. Display names and descriptions of tools have an effect in
+    LiteLLM's database only; in its file, LiteLLM ignores them, so nobody has seen these names.
     """
     reading = ConfigReading("litellm", "LiteLLM", path)
     top = TakenKeys(values, "")
@@ -71,13 +74,12 @@ def _server(key: str, taken: TakenKeys, reading: ConfigReading) -> None:
     server = read_server(key, taken, reading, kind="transport", remote="sse", headers=_sent(taken))
     if alias := taken.text("alias"):
         reading.alias(key, alias)
-    names = taken.inside("tool_name_to_display_name")
-    for tool in taken.object("tool_name_to_display_name"):
-        # A tool may be named with the server's prefix.
-        reading.rename(key, tool.removeprefix(f"{key}-"), names.text(tool), names.where(tool))
-    reading.rest(names, server=key)
+    for name in _IGNORED:
+        if name in taken:
+            fact = f"{excerpt(name)} of {excerpt(key)} was not imported: LiteLLM ignores it in its file."
+            reading.leave("setting", fact, taken.where(name), server=key)
+        taken.ignore(name)
     reading.filtered(taken, "allowed_tools", "disallowed_tools", server=key)
-    reading.descriptions(taken, "tool_name_to_description", server=key)
     taken.ignore("server_id", "server_name", "description", "mcp_info", "created_at", "updated_at", "instructions")
     if server is not None:
         reading.server(server, taken.where(""))

@@ -1,4 +1,4 @@
-"""The page of reviews: definitions that are new or have changed, as a difference, to accept or reject."""
+"""The page of reviews: definitions that are new or have changed, and renames by servers, to accept or reject."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from anyio import to_thread
 from starlette.responses import RedirectResponse
 
 from truename.console.page import Page, PageRoute, RefusedError
+from truename.console.renames import decide_rename, proposed_renames
 from truename.console.text_changes import changed_lines, changed_words
 from truename.migration.definitions import compare_definitions
 from truename.trust import PinStore
@@ -59,7 +60,8 @@ async def _show(asked: PageRequest) -> Page:
         text = "This gateway keeps its pins in memory. Set state to a file, or to a PostgreSQL database."
         return Page(template="problem.html", title="Reviews", values={"text": text})
     reviews, count = await _with_pins(asked.gateway, lambda book: _reviews(asked.gateway, book))
-    values = {"reviews": reviews, "count": count}
+    renames, waiting = await proposed_renames(asked.gateway)
+    values = {"reviews": reviews, "count": count, "renames": renames, "renames_count": waiting}
     return Page(template="reviews.html", title="Reviews", values=values)
 
 
@@ -128,6 +130,13 @@ async def _decide_now(asked: PageRequest, *, is_accepted: bool) -> Response:
     return RedirectResponse(_HERE, 303)
 
 
+async def _decide_rename(asked: PageRequest) -> Response:
+    """Say what a new tool was, as the page showed it."""
+    async with asked.deciding:
+        await decide_rename(asked)
+    return RedirectResponse(_HERE, 303)
+
+
 async def _with_pins(gateway: Gateway, do: Callable[[PinStore], Found]) -> Found:
     def done() -> Found:
         with PinStore(gateway.config.pins_location()) as book:
@@ -139,4 +148,5 @@ async def _with_pins(gateway: Gateway, do: Callable[[PinStore], Found]) -> Found
 ROUTES: Final = (
     PageRoute("GET", "/reviews", "viewer", _show),
     PageRoute("POST", "/reviews/{key:path}/decision", "operator", _decide),
+    PageRoute("POST", "/reviews/{key:path}/origin", "operator", _decide_rename),
 )

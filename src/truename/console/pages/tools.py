@@ -95,7 +95,7 @@ async def _one(asked: PageRequest) -> Page:
 def _details(asked: PageRequest, id: ToolId) -> dict[str, Any]:
     gateway, registry = asked.gateway, asked.gateway.registry
     ledger, tool, table = registry.ledger, gateway.catalog.get(id), asked.names.table()
-    held = list(dict.fromkeys(ledger.held_anywhere(id, dialects.names())))
+    held = list(dict.fromkeys(ledger.held_anywhere(id, dialects.names(older=True))))
     if tool is None and not held and ledger.origin_of(id) is None:
         raise RefusedError(404, f"There is no tool {id}, and there was none. The page of tools lists all.")
     book = registry.vetting.book

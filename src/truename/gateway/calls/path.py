@@ -162,7 +162,7 @@ class CallPath:
             spec = call.view.spec
             record.means(params)
             await record.digest_arguments()
-            record.client = spec.client or ""
+            record.client = spec.caller
             record.view = spec.dialect if spec.only is None else f"{spec.dialect}/only/{spec.only}"
         return call if params is call.params else msgspec.structs.replace(call, params=params)
 
@@ -322,6 +322,8 @@ class CallPath:
         except UnknownTool as error:
             if error.reason == "unknown":
                 self._registry.check_read(name, None, view.table)
+            if error.reason == "absent" and (new := self._registry.renames.proposed(error.id)) is not None:
+                raise _renamed(error, view.table.get(new.id)) from error
             raise
         self._registry.check_read(name, found, view.table)
         return found
@@ -334,6 +336,11 @@ class CallPath:
         told = among(error, shown.by_name, frozenset(view.table.values()))
         times = self._repeats.again(call.request, view.spec, error.text)
         return error_result(told, wrong_name_text(told, search.listed(shown).by_name, times) + search.hint(shown))
+
+
+def _renamed(error: UnknownTool, name: str | None) -> UnknownTool:
+    """Return the refusal of an old name whose tool was probably renamed, to a tool with this name in the view."""
+    return error if name is None else replace(error, reason="renamed", suggestions=(name,))
 
 
 def _with_read_arguments(params: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -20,7 +20,7 @@ from truename.gateway.views import task_record
 from truename.ledger import sql as ledger
 from truename.policy import sql as approvals
 from truename.storage import refuse_later_tables
-from truename.trust import approval_queue, pins
+from truename.trust import approval_queue, pins, renames
 
 if TYPE_CHECKING:
     from truename.storage import StateLocation
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["SERVED", "check_served_tables"]
 
 SERVED: Final = (
-    *(ledger.SCHEMA, pins.SCHEMA, approvals.SCHEMA, approval_queue.SCHEMA, HEADS_SCHEMA),
+    *(ledger.SCHEMA, pins.SCHEMA, renames.SCHEMA, approvals.SCHEMA, approval_queue.SCHEMA, HEADS_SCHEMA),
     *(static_tokens.SCHEMA, sessions.SCHEMA, codes.SCHEMA, login_attempts.SCHEMA, sealed_values.SCHEMA, vault.SCHEMA),
     *(session_record.SCHEMA, registry.SCHEMA, answer_relay.SCHEMA, task_record.SCHEMA, lease_store.SCHEMA),
 )

@@ -20,9 +20,11 @@ from truename.errors import ConfigError, NotAllowed, StoreError
 from truename.gateway.trust.answers import AnswerScreening
 from truename.gateway.upstream_errors import printable
 from truename.naming.spellings import plain_spellings
+from truename.policy.lineage import NO_LINEAGE
 from truename.trust import Drift, OfferedTools, PinStore, Quarantine, admit
 from truename.trust.peers import PeerIndex
 from truename.trust.pins import BY_LOCK, ReviewedDefinitions
+from truename.trust.quarantine import pin_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -31,9 +33,11 @@ if TYPE_CHECKING:
     from truename.config.trust import Handling, Trust
     from truename.conventions import Finding
     from truename.gateway.rate_limited_log import RateLimitedLog
+    from truename.gateway.trust.server_renames import ServerRenames
     from truename.gateway.upstream.known import KnownServer
     from truename.identity import ToolId
     from truename.ledger import Ledger
+    from truename.policy.lineage import Lineage
     from truename.trust.quarantine import Kind
     from truename.trust.screening import Names
 
@@ -47,7 +51,12 @@ _LOOK_EVERY: Final = 0.05
 # What could not be stored is stored again after so many seconds, though nobody lists anything else.
 _STORED_AGAIN: Final = 1.0
 _FEW_OF: Final = 20
-_WHAT: Final = {"new": "is new", "drifted": "changed", "rejected": "was rejected"}
+_WHAT: Final = {
+    "new": "is new",
+    "drifted": "changed",
+    "rejected": "was rejected",
+    "renamed": "may be a tool that is kept back, renamed,",
+}
 _DONE: Final = {"warn": "shown with a warning", "quarantine": "quarantined pending review", "block": "not shown"}
 _REVIEW: Final = "Its definition is pending review: `truename pins diff {id}`, then `truename pins accept {id}`."
 _UNKEYED: Final = "{} of the lock {} to no server and {} nothing: use `truename lock CONFIGURATION`"
@@ -57,7 +66,12 @@ _LIST: Final = "`truename pins list` names them."
 _UNREAD: Final = "Its pin cannot be read: `truename state check` says why."
 _NO: Final = "Its definition was rejected: `truename pins diff {id}` shows it."
 
-_CALLED: Final = {"rejected": _NO, "unread": _UNREAD}
+_RENAMED: Final = (
+    "Its server may have renamed a tool that is kept back, and nobody has decided: `truename renames list`, then "
+    "`truename renames accept {id}` or `truename renames reject {id}`."
+)
+
+_CALLED: Final = {"rejected": _NO, "unread": _UNREAD, "renamed": _RENAMED}
 _SERVER: Final = "server:"
 
 
@@ -71,6 +85,7 @@ class Vetting:
         news: RateLimitedLog,
         ledger: Ledger,
         *,
+        renames: ServerRenames | None = None,
         reviewed: ReviewedDefinitions | None = None,
     ) -> None:
         self._book = book
@@ -78,6 +93,7 @@ class Vetting:
         self._reviewed = ReviewedDefinitions(trust.lock) if reviewed is None else reviewed
         self._log = news
         self._ledger = ledger
+        self._renames = renames
         self._said: LRUCache[tuple[ToolId, str], Sequence[Finding]] = LRUCache(_REMEMBERED)
         # Of each server's instructions the last that were not trusted.
         self._said_of: dict[str, tuple[str, Sequence[Finding]]] = {}
@@ -98,10 +114,10 @@ class Vetting:
             words = ("1 tool", "belongs", "pins") if many == 1 else (f"{many:,} tools", "belong", "pin")
             news.tell("unkeyed", _UNKEYED.format(*words))
 
-    def with_settings(self, trust: Trust) -> Vetting:
+    def with_settings(self, trust: Trust, renames: ServerRenames | None = None) -> Vetting:
         """Return the same by other settings, with the same book. Raises `ConfigError` for another lock."""
         reviewed = self._reviewed if trust.lock == self._trust.lock else None
-        other = Vetting(self._book, trust, self._log, self._ledger, reviewed=reviewed)
+        other = Vetting(self._book, trust, self._log, self._ledger, renames=renames or self._renames, reviewed=reviewed)
         other._said, other._said_of, other._digests = self._said, self._said_of, self._digests
         other._last, other._ours, other._look_at = self._last, self._ours, self._look_at
         other._store_at = self._store_at
@@ -119,6 +135,10 @@ class Vetting:
     def hidden(self) -> Mapping[ToolId, Drift]:
         """What is kept back, and why."""
         return self._last.hidden
+
+    def lineage(self, id: ToolId) -> Lineage:
+        """Return what a tool was, or may have been, before its server renamed it."""
+        return NO_LINEAGE if self._renames is None else self._renames.lineage(id)
 
     @property
     def book(self) -> PinStore:
@@ -208,6 +228,9 @@ class Vetting:
         said = {key: one.instructions for key, one in servers.items() if one.tools is not None}
         self._unread = unread = self._read_pins(tools, said)
         read = [tool for tool in tools if str(tool.id) not in unread] if unread else tools
+        renamed = self._renamed(read)
+        if renamed:
+            read = [tool for tool in read if tool.id not in renamed]
         said = {key: text for key, text in said.items() if f"{_SERVER}{key}" not in unread}
         found = admit(
             OfferedTools(read, said, self.digest_of),
@@ -224,7 +247,29 @@ class Vetting:
                 # Nobody knows whether it is what was trusted. All others are compared with pins of their own.
                 server, name = tool.origin.server_id, tool.origin.name
                 found.hidden[tool.id] = _unshown(tool.id, server, name, self.digest_of(tool), "unread")
+        for tool in renamed.values():
+            self._keep_renamed(found, tool)
         return found
+
+    def _renamed(self, tools: Sequence[Tool]) -> Mapping[ToolId, Tool]:
+        """Return the tools that are, or may be, tools that are kept back, under another name; nobody trusted them."""
+        renames = self._renames
+        if renames is None:
+            return {}
+        pins, kept = self._book.pins(), renames.kept_back(tools)
+        held = (tool for tool in tools if tool.id in kept)
+        return {tool.id: tool for tool in held if (pin := pins.get(str(tool.id))) is None or not pin.by}
+
+    def _keep_renamed(self, found: Quarantine, tool: Tool) -> None:
+        digest, origin = self.digest_of(tool), tool.origin
+        drift = _unshown(tool.id, origin.server_id, origin.name, digest, "renamed")
+        is_accepted = self._renames is not None and bool(self._renames.lineage(tool.id).same)
+        if is_accepted:
+            # It is the tool that is kept back: whoever trusts the definition says so of this one.
+            drift = replace(drift, kind="new")
+            found.notes.append(pin_of(tool, digest))
+        found.hidden[tool.id] = drift
+        found.drifts.append(drift)
 
     def _read_pins(self, tools: Sequence[Tool], servers: Iterable[str]) -> Mapping[str, StoreError]:
         """Read at once what is on record about tools and instructions, and return an error for each that is unreadable.
@@ -379,7 +424,7 @@ def _shown(tool: Tool, found: Quarantine) -> Tool:
 
 def _names_of(ledger: Ledger, tool: Tool) -> Iterator[str]:
     """Yield what clients call a tool: as it is or was shown to them, and as it would be in other styles."""
-    yield from ledger.held_anywhere(tool.id, dialects.names())
+    yield from ledger.held_anywhere(tool.id, dialects.names(older=True))
     yield from plain_spellings(tool.id, tool.origin.server, tool.origin.name, None)
 
 

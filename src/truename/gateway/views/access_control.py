@@ -172,7 +172,9 @@ class AccessControl:
     def _visibility_of(self, view: View) -> VisibilityIndex:
         found = self._visibility.get(view.spec)
         if found is None or found.view is not view:
-            found = self._visibility[view.spec] = VisibilityIndex(view, self._exposure, self._settings.policy)
+            found = self._visibility[view.spec] = VisibilityIndex(
+                view, self._exposure, self._settings.policy, self._vetting.lineage
+            )
         return found
 
     def check_known(self, view: View, id: ToolId, context: Context, name: str) -> None:
@@ -207,7 +209,7 @@ class AccessControl:
         self._check_shown(view, tool.id, context, shown)
         if not self.reads_arguments:
             return None, None
-        who = principal.key, session, view.spec.client or "", context
+        who = principal.key, session, view.spec.caller, context
         call = self._call(view, tool, params, number, who=who, endpoint="" if server is None else behind(server))
         if is_large(call.arguments):
             call = await off_loop(digested, call)
@@ -223,7 +225,9 @@ class AccessControl:
         arguments, call_id = {} if arguments is None else arguments, f"request-{number}"
         key = name, tool.id, who, endpoint
         known = self._called.get(key)
-        if known is not None and known[0] is tool and known[1].formerly == formerly(tool.id, view.table.ledger):
+        lineage = self._vetting.lineage
+        is_known = known is not None and known[0] is tool and known[1].lineage is lineage(tool.id)
+        if known is not None and is_known and known[1].formerly == formerly(tool.id, view.table.ledger):
             return known[1].again(call_id=call_id, arguments=arguments)
         call = bound_call(
             name=name,
@@ -235,6 +239,7 @@ class AccessControl:
             digests=_digests,
             # What the client meant by the name was found before, from all that it said.
             tool=tool,
+            lineage=lineage,
         )
         self._called[key] = tool, call.again(call_id=call_id, arguments={})
         return call
@@ -243,9 +248,12 @@ class AccessControl:
         """Raise `NotAllowed` for a tool that is kept back or not for a context; ``shown`` remembers what passed."""
         self._vetting.check(id)
         former = formerly(id, view.table.ledger)
-        if shown is not None and (id, former) in shown.exposed:
+        lineage = self._vetting.lineage(id)
+        if not lineage.judged_as and shown is not None and (id, former) in shown.exposed:
             return
         self._exposure.check(view.table.catalog[id], context, former)
+        for one in lineage.judged_as:
+            self._exposure.check(one, context)
         if shown is not None:
             shown.exposed.add((id, former))
 
@@ -260,7 +268,8 @@ class AccessControl:
         self._check_shown(view, call.id, context)
         if (_digests(tool)[0], tool.origin, behind(server)) != (call.digest, call.origin, call.endpoint):
             raise changed(call.id, call.call_id)
-        await self._approving.check(call)
+        # What the tool may be can have been decided, or undone, meanwhile.
+        await self._approving.check(replace(call, lineage=self._vetting.lineage(call.id)))
 
     async def check_again(self, view: View, call: Call | None, id: ToolId, context: Context) -> None:
         """Raise for a call that may not be made by the definition of now: it is another than the one it was judged by.
@@ -274,7 +283,9 @@ class AccessControl:
         digest, shape = _digests(tool)
         shown, *offered = claims_of(tool)
         claims: Any = {"annotations": shown, "offered": offered[0] if offered else None}
-        now = replace(call, digest=digest, shape=shape, declared=declared_metadata(tool), **claims)
+        lineage = self._vetting.lineage(id)
+        declared = declared_metadata(tool)
+        now = replace(call, digest=digest, shape=shape, declared=declared, lineage=lineage, **claims)
         decision = await self._approving.judge(now)
         if decision is not None and decision.outcome != "allow":
             raise changed(call.id, call.call_id)

@@ -15,6 +15,7 @@ from truename.catalog import Catalog
 from truename.gateway.views.own_tools import is_own
 from truename.ledger import SeenLedger
 from truename.policy.former_ids import former_ids
+from truename.policy.lineage import no_lineage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from truename.ledger import Ledger
     from truename.naming import NameTable
     from truename.policy import Exposure
+    from truename.policy.lineage import LineageOf
     from truename.policy.principal import Principal
     from truename.policy.profiles import Choice, Profiles
 
@@ -75,18 +77,19 @@ class Offered(NamedTuple):
     tools: Catalog
     prompts: Catalog
     ledger: Ledger
+    lineage: LineageOf = no_lineage
 
 
 class LimitedView(Everything):
     """What one set of limits leaves of what there is."""
 
     def __init__(self, choice: Choice, offered: Offered, exposure: Exposure) -> None:
-        there, self._prompts, ledger = offered
+        there, self._prompts, ledger, lineage = offered
         former = former_ids(ledger)
 
         def shown(tool: Tool) -> bool:
             before = former(tool.id)
-            return choice.shows(tool, exposure.metadata_of(tool, before), before)
+            return choice.shows(tool, exposure.metadata_of(tool, before), before, lineage(tool.id))
 
         super().__init__(Catalog(filter(shown, there.values()), there.aliases))
         self._choice = choice

@@ -142,7 +142,8 @@ class ToolSearch:
 
     def _selected(self, view: View, names: OwnNames) -> View:
         own = definitions(names, view.table)
-        pinned, left_out = pinned_tools(view.described, len(own), self._registry.settings, view.spec.rules.max_tools)
+        settings, lineage = self._registry.settings, self._registry.vetting.lineage
+        pinned, left_out = pinned_tools(view.described, len(own), settings, view.spec.rules.max_tools, lineage)
         if left_out:
             there, room = len(pinned) + left_out, len(pinned)
             text = f"{there:,} tools fit pinned, and {view.spec.dialect} takes {room:,}: the others are searched"
@@ -212,7 +213,7 @@ class ToolSearch:
     def _discovery(self, limits: Limits) -> Discovery:
         """Return the index of what these limits leave: the order must not tell how common a word is elsewhere."""
         if (found := self._discoveries.get(limits)) is None:
-            found = self._discoveries[limits] = Discovery()
+            found = self._discoveries[limits] = Discovery(self._registry.settings.search_ranking)
         return found
 
     def _describe(self, view: View, arguments: Mapping[str, Any], find: Find, own: OwnNames) -> dict[str, Any]:

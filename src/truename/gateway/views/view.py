@@ -74,6 +74,11 @@ class ViewSpec:
         return replace(self, profiles=None, servers=None) if self.limits != Limits() else self
 
     @property
+    def caller(self) -> str:
+        """The client that the address names, without its version, as policy rules have it; "" if it names none."""
+        return (self.client or "").partition("@")[0]
+
+    @property
     def rules(self) -> Dialect:
         """What its names have to be."""
         return dialects.get(self.dialect) if self.only is None else dialects.own(self.client, self.only)

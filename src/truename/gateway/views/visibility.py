@@ -12,6 +12,7 @@ from truename.cache import LRUCache
 from truename.catalog.globs import fits
 from truename.policy import Caller, Context
 from truename.policy.former_ids import former_ids, formerly
+from truename.policy.lineage import no_lineage
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from truename.gateway.views.view import View
     from truename.identity import ToolId
     from truename.policy import Exposure, Policy
+    from truename.policy.lineage import LineageOf
 
     _Said = tuple[frozenset[str], str, bool, frozenset[Any]]
 
@@ -32,10 +34,11 @@ _MOST_ANSWERS: Final = 20_000
 class VisibilityIndex:
     """Reads once what is said of each tool of a view; then a context costs what there is said, not what there is."""
 
-    def __init__(self, view: View, exposure: Exposure, policy: Policy | None) -> None:
+    def __init__(self, view: View, exposure: Exposure, policy: Policy | None, lineage: LineageOf = no_lineage) -> None:
         self.view = view
         self._exposure = exposure
         self._policy = policy
+        self._lineage = lineage
         self._former = former_ids(view.table.ledger)
         # The tools by what is said of them.
         self._alike: dict[_Said, dict[ToolId, None]] = {}
@@ -120,9 +123,10 @@ class VisibilityIndex:
             return False
         # It is asked before each call. Ids may be redirected to the tool while the view stays.
         former = formerly(id, self.view.table.ledger)
-        key = id, former, self._touched(context)
+        lineage = self._lineage(id)
+        key = id, former, lineage, self._touched(context)
         if (known := self._answers.get(key)) is None:
-            caller = Caller(client=self.view.spec.client or "").within(context)
+            caller = Caller(client=self.view.spec.caller).within(context)
             tool = self.view.table.catalog[id]
-            known = self._answers[key] = self._policy.hides(tool, caller, former, whoever_calls=True)
+            known = self._answers[key] = self._policy.hides(tool, caller, former, lineage, whoever_calls=True)
         return known

@@ -1,0 +1,158 @@
+"""Print an export, and its comparison with the list of a running gateway."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from truename.cli._rendering import Cell, count, print_table, show, styled
+from truename.errors import excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from truename.clients.exporters import ApiRequest, Export, ExportedTool, ExportKind, ListComparison
+
+__all__ = [
+    "applied_document",
+    "comparison_document",
+    "export_document",
+    "show_applied",
+    "show_comparison",
+    "show_export",
+]
+
+_MOST: Final = 200
+
+
+def show_export(export: Export, kind: ExportKind) -> None:
+    """Print the names that the gateway will list, those that differ from the table's, and what is left out."""
+    rows: list[list[Cell]] = [
+        [one.id.short, styled(one.listed, "bold cyan"), one.written] for one in export.tools[:_MOST]
+    ]
+    if rows:
+        print_table(["tool", f"listed by {kind.title}", "written as"], rows, whole=1)
+        _more(len(export.tools))
+        show("")
+    second = list(export.second())
+    if second:
+        show(styled(f"Another name than in Truename's table ({len(second):,}), because the prefix stays:", "bold"))
+        print_table(
+            ["name in the table", f"listed by {kind.title}"], [[one.name, one.listed] for one in second[:_MOST]]
+        )
+        _more(len(second))
+        show("")
+    if export.left:
+        show(styled(f"Not expressible ({len(export.left):,}):", "bold"))
+        left: list[list[Cell]] = [[one.server, one.tool or "all tools", one.reason] for one in export.left[:_MOST]]
+        print_table(["server", "tool", "reason"], left)
+        _more(len(export.left))
+        show("")
+    for note in export.notes:
+        show(styled("note: ", "yellow"), note)
+    servers = len({one.server for one in export.tools})
+    show(
+        styled(
+            f"{count(len(export.tools), 'tool')} of {count(servers, 'server')} for {kind.title}, by the rules of "
+            f"version {kind.version} ({kind.evidence}); "
+            f"{count(len(second), 'name differs', 'names differ')} from the table's.",
+            "bold",
+        )
+    )
+
+
+def _more(number: int) -> None:
+    if number > _MOST:
+        show(f"... and {number - _MOST:,} more; --json lists all.")
+
+
+def export_document(
+    export: Export, kind: ExportKind, written: Sequence[Path], failed: Sequence[str]
+) -> dict[str, object]:
+    """Return an export as JSON."""
+    return {
+        "gateway": export.gateway,
+        "version": kind.version,
+        "evidence": kind.evidence,
+        "tools": [_plain(one) for one in export.tools],
+        "left": [{"server": one.server, "tool": one.tool, "reason": one.reason} for one in export.left],
+        "keys": dict(export.keys),
+        "notes": list(export.notes),
+        "documents": {name: dict(document) for name, document in export.documents.items()},
+        "written": [str(path) for path in written],
+        "failed": list(failed),
+    }
+
+
+def _plain(tool: ExportedTool) -> dict[str, object]:
+    return {
+        "id": str(tool.id),
+        "server": tool.server,
+        "tool": tool.tool,
+        "name": tool.name,
+        "listed": tool.listed,
+        "written": tool.written,
+    }
+
+
+def show_applied(requests: Sequence[ApiRequest], undo: Path | None, *, is_sent: bool) -> None:
+    """Print what was set through the API, or would be."""
+    if not requests:
+        show("The gateway has these names already.")
+    elif is_sent:
+        show(f"Sent {count(len(requests), 'request')}. Former names: {undo} (--undo {undo} restores them).")
+    else:
+        show(f"{count(len(requests), 'request')} would set the names: add --apply.")
+
+
+def applied_document(
+    export: Export, kind: ExportKind, requests: Sequence[ApiRequest], undo: Path | None, *, is_sent: bool
+) -> dict[str, object]:
+    """Return an export with its requests as JSON."""
+    return export_document(export, kind, (), ()) | {
+        "requests": [{"method": one.method, "path": one.path, "body": dict(one.body)} for one in requests],
+        "sent": is_sent,
+        "undo": None if undo is None else str(undo),
+    }
+
+
+def show_comparison(export: Export, compared: ListComparison, url: str) -> None:
+    """Print the differences between an export and the list of a running gateway."""
+    rows = list(_differences(compared))
+    if rows:
+        print_table(["difference", "name", "tool"], rows[:_MOST], whole=1)
+        _more(len(rows))
+        show("")
+    what = f"{compared.matching:,} of {count(len(export.tools), 'exported tool')}"
+    verb = "are listed as exported" if compared.is_equal else "are listed as exported; the list differs"
+    show(styled(f"{what} {verb} at {excerpt(url)[1:-1]}.", "bold"))
+
+
+def _differences(compared: ListComparison) -> Iterator[list[Cell]]:
+    for one in compared.missing:
+        yield ["missing", styled(one.listed, "bold cyan"), one.id.short]
+    for other in compared.other:
+        yield ["other", styled(other.tool.listed, "bold cyan"), f"described as {other.described.id.short}"]
+    for name in compared.twice:
+        yield ["twice", styled(name, "bold cyan"), ""]
+    for name, tool in compared.extra:
+        yield ["extra", styled(name, "bold cyan"), _unrenamed(tool)]
+
+
+def _unrenamed(tool: ExportedTool | None) -> str:
+    return "not in the export" if tool is None else f"{tool.id.short}, without its new name"
+
+
+def comparison_document(export: Export, compared: ListComparison, url: str) -> Mapping[str, object]:
+    """Return a comparison as JSON."""
+    return {
+        "gateway": export.gateway,
+        "url": url,
+        "equal": compared.is_equal,
+        "exported": len(export.tools),
+        "matching": compared.matching,
+        "missing": [_plain(one) for one in compared.missing],
+        "other": [{"tool": _plain(one.tool), "described": _plain(one.described)} for one in compared.other],
+        "extra": [{"name": name, "tool": None if tool is None else _plain(tool)} for name, tool in compared.extra],
+        "twice": list(compared.twice),
+    }

@@ -1,0 +1,34 @@
+"""Ask another gateway over HTTP: its list of tools, with the bearer token that the environment has for it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from truename.cli._declared_tools import server_at
+from truename.cli._workspace import ask_each_server
+from truename.config import Config, Settings
+from truename.errors import TruenameError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["VARIABLE", "bearer", "listed_at"]
+
+VARIABLE: Final = "TRUENAME_EXPORT_TOKEN"
+
+
+def bearer() -> dict[str, str]:
+    """Return the header with the token of the environment; empty if there is none."""
+    token = os.environ.get(VARIABLE)
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def listed_at(url: str) -> Sequence[object]:
+    """Return the tools that the MCP server at a URL lists. Raises `UsageError` and `UpstreamError`."""
+    server = replace(server_at(url), headers=bearer())
+    (answer,) = ask_each_server(Config(servers=(server,), settings=Settings(state="memory"))).values()
+    if isinstance(answer, TruenameError):
+        raise answer
+    return answer

@@ -1,0 +1,400 @@
+"""Servers that rename: what left their lists and what came, what was probably renamed, and what follows from that.
+
+Before a new tool gets its identity it is on record that it came while others were away; so whatever dies in between,
+it is known later. What was denied to a tool that left is denied to each tool that may be it, until somebody decides.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.catalog import Origin, Tool
+from truename.errors import LedgerError, StoreError
+from truename.gateway.upstream_errors import printable
+from truename.policy.call import claims_of
+from truename.policy.lineage import NO_LINEAGE, Lineage
+from truename.trust.rename_decisions import listed_until, redirect_accepted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+    from datetime import date
+
+    from truename.catalog import Catalog
+    from truename.config import Settings
+    from truename.gateway.rate_limited_log import RateLimitedLog
+    from truename.gateway.upstream.known import KnownServer
+    from truename.identity import ToolId
+    from truename.ledger import Ledger
+    from truename.migration.lock import Pin
+    from truename.trust import PinStore
+    from truename.trust.rename_matching import RenameMatch
+    from truename.trust.renames import ArrivedTool, DepartedTool, RenameStore
+
+__all__ = ["ServerRenames"]
+
+_LOOK_EVERY: Final = 0.05
+# New tools of so many different lists are told apart; beyond that a tool may be any that ever left its server.
+_MOST_LISTS: Final = 100
+# Of one server, each by itself: beyond that their number.
+_MOST_TOLD: Final = 20
+_LIST: Final = "`truename renames list` shows them."
+
+
+class _KnownLineages:
+    """What was found of one state of the record: by id, by the set of what a tool may be, and by when it came."""
+
+    def __init__(self, of: Mapping[ToolId, ArrivedTool]) -> None:
+        self.of = of
+        self.by_id: dict[ToolId, Lineage] = {}
+        self.shared: dict[frozenset[ToolId], Lineage] = {}
+        self.by_place: dict[tuple[str, int], frozenset[ToolId]] = {}
+
+
+class ServerRenames:
+    """What the servers of a gateway renamed, or may have. May be used from several threads.
+
+    ``definitions`` has what is trusted of tools that are not there any more.
+    """
+
+    def __init__(  # noqa: PLR0917 - all that a gateway has of these
+        self,
+        book: RenameStore,
+        settings: Settings,
+        news: RateLimitedLog,
+        ledger: Ledger,
+        definitions: PinStore,
+        today: Callable[[], date],
+    ) -> None:
+        self.book = book
+        self._settings = settings
+        self._log = news
+        self._ledger = ledger
+        self._definitions = definitions
+        self._today = today
+        # What was listed when it was noted last, by server: another gateway may be offered something else.
+        self._noted: dict[str, frozenset[ToolId]] = {}
+        # Tools that came while others were away, and of which there is no record.
+        self._unrecorded: dict[str, frozenset[ToolId]] = {}
+        self._look_at = -math.inf
+        self._known = _KnownLineages({})
+
+    def with_settings(self, settings: Settings) -> ServerRenames:
+        """Return the same by other settings, with the same record."""
+        other = ServerRenames(self.book, settings, self._log, self._ledger, self._definitions, self._today)
+        other._noted, other._unrecorded, other._look_at = self._noted, self._unrecorded, self._look_at
+        return other
+
+    def refresh(self) -> bool:
+        """Take in what somebody decided, and tell whether there was anything. Asked before each call."""
+        if (now := time.monotonic()) < self._look_at:
+            return False
+        self._look_at = now + _LOOK_EVERY
+        try:
+            return self.book.refresh()
+        except StoreError as error:
+            self._log.tell("renames", f"{error} Until then, no decision about a rename counts that was made since.")
+            return False
+
+    def has_word(self) -> bool:
+        """Tell, without waiting, whether somebody decided something that was not taken in; then `refresh` does."""
+        if not self.book.has_news():
+            return False
+        self._look_at = -math.inf
+        return True
+
+    def note(self, servers: Mapping[str, KnownServer], found: Catalog, digest: Callable[[Tool], str]) -> None:
+        """Record what left the lists of servers and what is new in them, before any of it has an identity.
+
+        Raises `LedgerError` if it cannot be recorded: then the lists stay as they are.
+        """
+        if self._ledger.readonly:
+            return
+        for key, server in servers.items():
+            if server.tools is None:
+                continue
+            tools = {tool.id: tool for tool in found.of_server(key)}
+            if self._noted.get(key) != tools.keys():
+                self._note(key, tools, digest)
+
+    def _note(self, key: str, tools: Mapping[ToolId, Tool], digest: Callable[[Tool], str]) -> None:
+        bound = {id: name for (_, name), id in self._ledger.bindings_of([key]).items()}
+        # The gateway's own record may have tools that have another id now, by an operator's decision.
+        names = {tool.origin.name for tool in tools.values()}
+        bound = {id: name for id, name in bound.items() if id in tools or name not in names}
+        try:
+            self.book.refresh()
+            left_out = self.book.note(
+                key,
+                bound=bound,
+                present={id: tool.origin.name for id, tool in tools.items()},
+                digest=lambda id: digest(tools[id]),
+                was=self._noted.get(key),
+            )
+        except StoreError as error:
+            code = error.code if error.code in {"busy", "unusable", "corrupt", "newer"} else "unusable"
+            raise LedgerError(code=code, path=error.file, reason=error.problem, remedy=error.remedy) from error
+        self._noted[key] = frozenset(tools)
+        self._unrecorded[key] = (self._unrecorded.get(key, frozenset()) | left_out) & tools.keys()
+
+    def withhold_unnoted(self, servers: Collection[str], found: Catalog) -> None:
+        """Keep back the tools of which it was not noted that they came, as others wrote all the time."""
+        for key in servers:
+            tools = {tool.id for tool in found.of_server(key)}
+            if key in self._noted and self.book.departed.get(key):
+                self._unrecorded[key] = self._unrecorded.get(key, frozenset()) | (tools - self._noted[key])
+
+    def propose(self, servers: Collection[str], offers: Catalog, digest: Callable[[Tool], str]) -> None:
+        """Propose what the new tools of servers were, accept what a setting accepts, and complete what was accepted.
+
+        Raises `LedgerError`.
+        """
+        try:
+            for key in servers:
+                self._propose(key, {tool.id: tool for tool in offers.of_server(key)}, digest)
+            self._accept_certain()
+            self._follow_operator()
+        except StoreError as error:
+            self._log.tell("renames", f"{error} Renames are not proposed.")
+        if self.book.accepted:
+            redirect_accepted(self.book, self._ledger)
+
+    def _propose(self, key: str, tools: Mapping[ToolId, Tool], digest: Callable[[Tool], str]) -> None:
+        departed = [one for one in self.book.departed.get(key, ()) if not one.ended]
+        come = self._open_of(tools)
+        changed = self._changed(tools, digest)
+        if not come and not changed:
+            return
+        from truename.migration.lock import pins_of  # noqa: PLC0415 - the package costs 40 ms, and lists rarely change
+        from truename.trust.rename_matching import propose_renames  # noqa: PLC0415 - likewise
+
+        before = {id: _pin(tool) for id, tool in changed.items()}
+        gone = {one.id: one for one in departed if one.id not in tools}
+        before |= {id: self._pin_of(one.id, one.server, one.name) for id, one in gone.items()}
+        by_name = {pin.name: pin for pin in pins_of([_pin(tool) for tool in tools.values()])}
+        now = {id: by_name[tool.origin.name] for id, tool in tools.items()}
+        # A tool that stays as it was has its definition on both sides.
+        arrived = set(come)
+        before |= {id: now[id] for id in tools if id not in before and id not in arrived}
+        self._take_over(key, before, now, tools, digest)
+        come = self._open_of(tools)
+        absences: defaultdict[ToolId, list[DepartedTool]] = defaultdict(list)
+        for each in self.book.departed.get(key, ()):
+            absences[each.id].append(each)
+        arrivals = self.book.arrived
+        found = [
+            one
+            for one in propose_renames(before, now, gone, come)
+            if any(arrivals[one.new].may_be(each) for each in absences[one.old])
+        ]
+        digests = {id: digest(tool) for id, tool in tools.items()}
+        self.book.propose(come, found, lambda id: digests.get(id) or before[id].digest)
+        self._tell(key, found)
+
+    def _tell(self, key: str, found: Collection[RenameMatch]) -> None:
+        if len(found) > _MOST_TOLD:
+            text = f"server {printable(key, 100)} renamed {len(found):,} tools, certainly or probably. {_LIST}"
+            self._log.tell(("renamed", key), text, about=len(found))
+            return
+        for one in found:
+            sure = "certainly" if one.is_certain else "probably"
+            text = f"{printable(str(one.old), 200)} was {sure} renamed to {printable(str(one.new), 200)} by its server"
+            self._log.tell(("renamed", str(one.old)), f"{text}. {_LIST}", about=(one.new, one.score))
+
+    def _open_of(self, ids: Iterable[ToolId]) -> list[ToolId]:
+        return [id for id in ids if (new := self.book.arrived.get(id)) is not None and new.is_open]
+
+    def _changed(self, tools: Mapping[ToolId, Tool], digest: Callable[[Tool], str]) -> dict[ToolId, Tool]:
+        """Return the tools whose definition is not the trusted one, each with the trusted one."""
+        try:
+            self._definitions.expect([str(id) for id in tools])
+        except StoreError:
+            return {}
+        found: dict[ToolId, Tool] = {}
+        for id, tool in tools.items():
+            try:
+                pin = self._definitions.pins().get(str(id))
+            except StoreError:
+                continue
+            if pin is not None and pin.digest != digest(tool) and isinstance(pin.content, dict):
+                found[id] = Tool(id, tool.origin, pin.content)
+        return found
+
+    def _take_over(
+        self,
+        key: str,
+        before: Mapping[ToolId, Pin],
+        now: Mapping[ToolId, Pin],
+        tools: Mapping[ToolId, Tool],
+        digest: Callable[[Tool], str],
+    ) -> None:
+        """Record tools that were there and have another one's distinctive definition now."""
+        from truename.migration.matching import ToolSides, proven_matches  # noqa: PLC0415 - as above
+
+        was = {("", pin.name): id for id, pin in before.items()}
+        is_now = {("", pin.name): id for id, pin in now.items()}
+        sides = ToolSides(
+            {name: before[id] for name, id in was.items()}, {name: now[id] for name, id in is_now.items()}
+        )
+        pairs = []
+        for old, new in proven_matches(sides).items():
+            one, other = was[old], is_now[new]
+            arrived = self.book.arrived.get(other)
+            said = digest(tools[other])
+            is_new = arrived is not None and (arrived.is_open or arrived.word == "accepted" or arrived.digest == said)
+            if one != other and not is_new and other in before:
+                pairs.append((one, other, before[one].name, (now[other].name, said)))
+        if pairs:
+            self.book.take_over(key, pairs)
+
+    def _accept_certain(self) -> None:
+        until = listed_until(self._today(), self._settings.trust.renamed_for)
+        for one in self.book.proposals:
+            if one.is_certain and one.old is not None and self._settings.trust.of(one.server).auto_accept:
+                self.book.accept(one.id, one.old, by="", until=until, digest=one.digest)
+
+    def _follow_operator(self) -> None:
+        """Take a redirect that an operator entered for a decision on the tool to which it leads."""
+        withdrawn = self._ledger.scoped("").withdrawn
+        if not withdrawn:
+            return
+        for one in [each for each in self.book.arrived.values() if each.is_open]:
+            for old in self.book.suspects(one):
+                standing = withdrawn.get(str(old.id))
+                if standing is not None and (standing.status, standing.id) == ("redirected", one.id):
+                    self.book.reject(one.id, by="", word="renamed")
+                    break
+
+    def proposed(self, old: object) -> ArrivedTool | None:
+        """Return the new tool that an absent one probably became, None if none is proposed."""
+        return next((one for one in self.book.proposals if one.old == old), None) if old is not None else None
+
+    def kept_back(self, tools: Iterable[Tool]) -> frozenset[ToolId]:
+        """Return those of these tools that are, or may be, one whose definition was rejected or is pending.
+
+        So is a tool that came while others were away, if there was no room to record that.
+        """
+        found: dict[frozenset[ToolId], bool] = {frozenset(): False}
+        kept = set()
+        for tool in tools:
+            perhaps = self.lineage(tool.id).perhaps
+            if perhaps not in found:
+                # The new tools of one list share the set.
+                found[perhaps] = self._has_kept_back(perhaps)
+            if found[perhaps] or tool.id in self._unrecorded.get(tool.origin.server, ()):
+                kept.add(tool.id)
+        return frozenset(kept)
+
+    def _has_kept_back(self, ids: frozenset[ToolId]) -> bool:
+        unread = self._definitions.expect(map(str, ids))
+        return any(str(id) in unread or self._definitions.about(str(id)).seen for id in ids)
+
+    def lineage(self, id: ToolId) -> Lineage:
+        """Return what a tool was, or may have been, before its server renamed it."""
+        arrived = self.book.arrived
+        if id not in arrived:
+            return NO_LINEAGE
+        known = self._known
+        if known.of is not arrived:
+            # The record is replaced as a whole when it changes.
+            known = self._known = _KnownLineages(arrived)
+        if (found := known.by_id.get(id)) is None:
+            same = self._same(arrived[id])
+            perhaps = self._perhaps(arrived[id], same, known)
+            # The new tools of one list share the set, and what is made of it.
+            if (alike := known.shared.get(perhaps)) is None:
+                judged_as = self._judged_as(perhaps) if perhaps else ()
+                alike = known.shared[perhaps] = Lineage(perhaps=perhaps, judged_as=judged_as)
+            found = Lineage(same=same, perhaps=alike.perhaps, judged_as=alike.judged_as) if same else alike
+            known.by_id[id] = found
+        return found
+
+    def _same(self, new: ArrivedTool) -> tuple[ToolId, ...]:
+        found: list[ToolId] = []
+        one: ArrivedTool | None = new
+        while one is not None and one.word == "accepted" and one.old is not None and one.old not in (new.id, *found):
+            found.append(one.old)
+            one = self.book.arrived.get(one.old)
+        return tuple(found)
+
+    def _perhaps(self, new: ArrivedTool, same: tuple[ToolId, ...], known: _KnownLineages) -> frozenset[ToolId]:
+        """Return all tools that a new one is or perhaps is, also by way of others that came and left."""
+        place = new.server, new.number
+        found = known.by_place.get(place) if new.is_open else None
+        if found is None:
+            found = self._reached(new, same)
+            if new.is_open:
+                known.by_place[place] = found
+        return found - {new.id} if new.id in found else found
+
+    def _reached(self, new: ArrivedTool, same: tuple[ToolId, ...]) -> frozenset[ToolId]:
+        found = {*same}
+        looked: set[tuple[int, bool]] = set()
+        waiting = [new, *(self.book.arrived[id] for id in same if id in self.book.arrived)]
+        while waiting:
+            one = waiting.pop()
+            found |= {*self._same(one)}
+            suspects = set() if (one.number, one.is_open) in looked else {each.id for each in self.book.suspects(one)}
+            if not suspects:
+                continue
+            looked.add((one.number, one.is_open))
+            if len(looked) > _MOST_LISTS:
+                found |= {each.id for each in self.book.departed.get(new.server, ())}
+                break
+            waiting += [self.book.arrived[id] for id in suspects - found if id in self.book.arrived]
+            found |= suspects
+        return frozenset(found)
+
+    def _judged_as(self, ids: Iterable[ToolId]) -> tuple[Tool, ...]:
+        """Return one tool of each kind that rules and exposure tell apart."""
+        policy, exposure = self._settings.policy, self._exposure
+        kinds: dict[Hashable, Tool] = {}
+        names = {one.id: one for several in self.book.departed.values() for one in several}
+        self._definitions.expect(map(str, ids))
+        for id in sorted(ids):
+            tool = self._former_tool(id, names.get(id))
+            said = exposure.metadata_of(tool)
+            about: list[Hashable] = [tuple(sorted(said.platforms)), said.app, said.is_for_llm]
+            if policy is not None:
+                rules = enumerate(policy.rules)
+                about += [
+                    number
+                    for number, rule in rules
+                    if any(rule.concerns(id, tool.origin, one) for one in claims_of(tool))
+                ]
+                if policy.checks:
+                    about.append(id)
+            kinds.setdefault(tuple(about), tool)
+        return tuple(kinds.values())
+
+    @property
+    def _exposure(self) -> Any:
+        given = None if self._settings.policy is None else self._settings.policy.exposure
+        return given or self._settings.exposure
+
+    def _former_tool(self, id: ToolId, departed: DepartedTool | None) -> Tool:
+        server, name = ("", id.tool) if departed is None else (departed.server, departed.name)
+        origin = self._ledger.origin_of(id)
+        if origin is not None:
+            server, name = origin
+        try:
+            pin = self._definitions.pins().get(str(id))
+        except StoreError:
+            pin = None
+        content = pin.content if pin is not None and isinstance(pin.content, dict) else {"name": name}
+        tool = Tool(id, Origin(server, name, server), content)
+        words = self._settings.tools.about(id)
+        return Tool(id, tool.origin, content, words) if words else tool
+
+    def _pin_of(self, id: ToolId, server: str, name: str) -> Pin:
+        return _pin(self._former_tool(id, None), name, server)
+
+
+def _pin(tool: Tool, name: str = "", server: str = "") -> Pin:
+    from truename.catalog import Catalog  # noqa: PLC0415
+    from truename.migration.lock import Pin, pins_of  # noqa: PLC0415 - the package costs 40 ms, and lists rarely change
+
+    (found,) = pins_of(Catalog((tool,)))
+    return Pin(name or found.name, server, found.definition, found.parameters, limits=found.limits)

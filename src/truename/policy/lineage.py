@@ -1,0 +1,39 @@
+"""What a tool certainly or perhaps was before its server renamed it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from truename.identity import ToolId
+
+if TYPE_CHECKING:
+    from truename.catalog import Tool
+
+__all__ = ["NO_LINEAGE", "Lineage", "LineageOf"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Lineage:
+    """The former tools of one tool, by decisions about its server's list; two of them are equal only if identical.
+
+    ``same`` are ids that somebody accepted as this tool's former ones: what configurations say of them is said of it,
+    and no person's approval is. ``perhaps`` are ids of tools of its server that it may be, and of those in ``same``:
+    what was denied to them is denied to it. ``judged_as`` are such tools that rules may judge otherwise than this one.
+    """
+
+    same: tuple[ToolId, ...] = ()
+    perhaps: frozenset[ToolId] = frozenset()
+    judged_as: tuple[Tool, ...] = ()
+
+
+NO_LINEAGE: Final = Lineage()
+"""The lineage of a tool of which nothing is known."""
+
+LineageOf = Callable[[ToolId], Lineage]
+
+
+def no_lineage(_: ToolId) -> Lineage:
+    """Return the lineage of a tool where no server renamed any."""
+    return NO_LINEAGE

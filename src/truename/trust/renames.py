@@ -1,0 +1,429 @@
+"""Store what servers dropped and brought: tools that left, tools that are new since then, and which became which.
+
+A tool that is new since another one left may be that one. The record says so until somebody decides, also if the other
+one comes back meanwhile: whoever renames a denied tool does not get rid of the denial by that. A decision is durable
+before the ledger has the redirect; the gateway completes one that was interrupted (`RenameStore.accepted`).
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import defaultdict
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from truename.errors import InvalidToolId
+from truename.identity import ToolId
+from truename.storage import Schema, StateLocation, Transaction, insert, open_database, select
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import Self
+
+    from truename.trust.rename_matching import RenameMatch
+
+__all__ = ["MAX_ARRIVED", "SCHEMA", "ArrivedTool", "DepartedTool", "RenameStore"]
+
+RenameWord = Literal["new", "proposed", "accepted", "rejected", "renamed"]
+# Of one server; as many as a server has identities.
+MAX_ARRIVED: Final = 20_000
+# How often one tool is remembered to have left and come back, before its absences are taken for one.
+_MOST_ABSENCES: Final = 4
+_LONGEST_REASON: Final = 400
+_WORDS: Final = "'new', 'proposed', 'accepted', 'rejected', 'renamed'"
+_GONE: Final = """
+CREATE TABLE rename_gone (
+    tool TEXT NOT NULL, began INTEGER NOT NULL, ended INTEGER NOT NULL, server TEXT NOT NULL, name TEXT NOT NULL,
+    at TEXT NOT NULL, PRIMARY KEY (tool, began)
+)
+"""
+_COME: Final = f"""
+CREATE TABLE rename_come (
+    tool TEXT PRIMARY KEY, number INTEGER NOT NULL, server TEXT NOT NULL, name TEXT NOT NULL, at TEXT NOT NULL,
+    digest TEXT NOT NULL, old TEXT NOT NULL, old_digest TEXT NOT NULL, certain INTEGER NOT NULL, score REAL NOT NULL,
+    reasons TEXT NOT NULL, word TEXT NOT NULL CHECK (word IN ({_WORDS})), by TEXT NOT NULL, decided TEXT NOT NULL,
+    until TEXT NOT NULL, CHECK (old != '' OR word NOT IN ('proposed', 'accepted'))
+)
+"""
+SCHEMA: Final = Schema(
+    "rename",
+    (
+        (
+            _GONE,
+            _COME,
+            "CREATE UNIQUE INDEX rename_come_old ON rename_come (old) WHERE word IN ('proposed', 'accepted')",
+        ),
+    ),
+)
+_GONE_COLUMNS: Final = ("tool", "began", "ended", "server", "name", "at")
+_COME_COLUMNS: Final = (
+    *("tool", "number", "server", "name", "at", "digest", "old", "old_digest", "certain", "score", "reasons"),
+    *("word", "by", "decided", "until"),
+)
+_ALL_GONE: Final = select("rename_gone", _GONE_COLUMNS, then="ORDER BY began, tool")
+_ALL_COME: Final = select("rename_come", _COME_COLUMNS, then="ORDER BY number, tool")
+_ADD_GONE: Final = insert("rename_gone", _GONE_COLUMNS, "ON CONFLICT DO NOTHING")
+_ADD_COME: Final = insert("rename_come", _COME_COLUMNS, "ON CONFLICT (tool) DO NOTHING")
+_LAST: Final = (
+    "SELECT coalesce(max(number), 0) FROM rename_come",
+    "SELECT coalesce(max(began), 0) FROM rename_gone",
+    "SELECT coalesce(max(ended), 0) FROM rename_gone",
+)
+_END: Final = "UPDATE rename_gone SET ended = ? WHERE tool = ? AND ended = 0"
+_FORGET_GONE: Final = "DELETE FROM rename_gone WHERE tool = ? AND ended = 0"
+_LATER: Final = "SELECT 1 FROM rename_come WHERE server = ? AND number > ? AND word IN ('new', 'proposed') LIMIT 1"
+_OPEN: Final = "SELECT began FROM rename_gone WHERE tool = ? AND ended = 0"
+_REOPEN: Final = (
+    "UPDATE rename_gone SET ended = 0 WHERE tool = ? AND began = (SELECT max(began) FROM rename_gone WHERE tool = ?)"
+)
+_ABSENCES: Final = "SELECT count(*) FROM rename_gone WHERE tool = ?"
+_WITHDRAW: Final = (
+    "UPDATE rename_come SET word = 'new', old = '', old_digest = '', certain = 0, score = 0, reasons = '[]' "
+    "WHERE word = 'proposed' AND {}"
+)
+_WITHDRAW_OLD: Final = _WITHDRAW.format("old = ?")
+_WITHDRAW_OTHERS: Final = _WITHDRAW.format("old = ? AND tool != ?")
+_WITHDRAW_NEW: Final = _WITHDRAW.format("tool = ?")
+_PROPOSE: Final = (
+    "UPDATE rename_come SET word = 'proposed', old = ?, old_digest = ?, digest = ?, certain = ?, score = ?, "
+    "reasons = ? WHERE tool = ? AND word IN ('new', 'proposed')"
+)
+_TAKEN: Final = "SELECT 1 FROM rename_come WHERE old = ? AND word = 'accepted' AND tool != ?"
+_DECIDE: Final = "UPDATE rename_come SET word = ?, old = ?, by = ?, decided = ?, until = ? WHERE tool = ?"
+_AGAIN: Final = (
+    "UPDATE rename_come SET word = 'new', number = ?, digest = ?, old = '', old_digest = '', certain = 0, score = 0, "
+    "reasons = '[]', by = '', decided = '' WHERE tool = ? AND word IN ('rejected', 'renamed')"
+)
+_FORGET_COME: Final = "DELETE FROM rename_come WHERE tool = ?"
+_UNDECIDED: Final = ("", "", 0, 0.0, "[]", "new", "", "", "")
+_COUNT: Final = "SELECT count(*) FROM rename_come WHERE server = ?"
+_OF_SERVER: Final = "SELECT tool FROM rename_come WHERE server = ?"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DepartedTool:
+    """A tool that left its server's list. ``began`` and ``ended`` (0: it is absent still) are places in the order."""
+
+    id: ToolId
+    server: str
+    name: str
+    began: int
+    ended: int
+    at: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArrivedTool:
+    """A tool that is new on its server since others left, with the one that it probably became, and the decision.
+
+    ``word``: ``new`` (nobody decided, and it resembles none), ``proposed`` (nobody decided; ``old`` is what it
+    probably was), ``accepted`` (it is ``old``), ``rejected`` (it is a tool of its own), ``renamed`` (an operator
+    redirected another id to it). ``by`` is "" for a decision that a setting made. ``until`` is the last day on which
+    the old name is listed.
+    """
+
+    id: ToolId
+    server: str
+    name: str
+    number: int
+    at: str
+    digest: str = ""
+    old: ToolId | None = None
+    old_digest: str = ""
+    is_certain: bool = False
+    score: float = 0.0
+    reasons: tuple[str, ...] = ()
+    word: RenameWord = "new"
+    by: str = ""
+    decided: str = ""
+    until: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nobody decided on it yet."""
+        return self.word in ("new", "proposed")
+
+    def may_be(self, other: DepartedTool) -> bool:
+        """Return whether it came while the other one, of the same server, was away."""
+        since = (other.began < self.number and not other.ended) or other.began < self.number < other.ended
+        return self.server == other.server and self.id != other.id and since
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class RenameStore:
+    """What left servers and what came, in a database that processes share; without a file (None), in memory.
+
+    All methods raise `StoreError`: ``corrupt``, ``newer``, ``busy``, ``unusable``. May be used from several threads.
+    """
+
+    def __init__(
+        self,
+        where: StateLocation | Path | str | None = None,
+        *,
+        now: Callable[[], str] = _now,
+        readonly: bool = False,
+    ) -> None:
+        self._file = open_database(where, SCHEMA, readonly=readonly)
+        self._now = now
+        self._lock = threading.RLock()
+        self._is_read = False
+        self.departed: Mapping[str, tuple[DepartedTool, ...]] = {}
+        self.arrived: Mapping[ToolId, ArrivedTool] = {}
+        try:
+            self.refresh()
+        except BaseException:
+            self.close()
+            raise
+
+    def refresh(self) -> bool:
+        """Read what other processes wrote, and return whether there was anything. Cheap if there was nothing."""
+        if not self._file.is_begun or (not self._file.has_news() and self._is_read):
+            return False
+        self._read()
+        return True
+
+    def has_news(self) -> bool:
+        """Return, without reading and without waiting, whether another process wrote something."""
+        return self._file.is_behind()
+
+    @property
+    def proposals(self) -> Sequence[ArrivedTool]:
+        """The new tools of which nobody decided yet what they were, with what they probably were."""
+        return [one for one in self.arrived.values() if one.word == "proposed"]
+
+    @property
+    def accepted(self) -> Sequence[ArrivedTool]:
+        """The tools that were accepted as others; the ledger has a redirect for each, or gets it."""
+        return [one for one in self.arrived.values() if one.word == "accepted"]
+
+    def suspects(self, new: ArrivedTool) -> tuple[DepartedTool, ...]:
+        """Return the tools that a new one may be, as long as nobody decided.
+
+        A setting that accepted one as its old tool says nothing of others that left, unless they became others too.
+        """
+        if not new.is_open and (new.word != "accepted" or new.by):
+            return ()
+        found = (one for one in self.departed.get(new.server, ()) if new.may_be(one))
+        if new.is_open:
+            return tuple(found)
+        became = {one.old for one in self.accepted}
+        return tuple(one for one in found if one.id not in became)
+
+    def note(
+        self,
+        server: str,
+        *,
+        bound: Mapping[ToolId, str],
+        present: Mapping[ToolId, str],
+        digest: Callable[[ToolId], str],
+        was: Collection[ToolId] | None = None,
+    ) -> frozenset[ToolId]:
+        """Record what left the list of a server and what is new in it; return those for which there is no room.
+
+        ``bound`` are the tools that it ever had, ``present`` the present ones, both with names; ``digest`` returns the
+        digest of a present one.
+        ``was`` is what this process noted before, None at first: what another gateway is offered is its own to tell.
+        """
+        with self._lock:
+            open_ones = {one.id for one in self.departed.get(server, ()) if not one.ended}
+            candidates = bound if was is None else {id: bound[id] for id in was if id in bound}
+            gone = [(id, name) for id, name in candidates.items() if id not in present and id not in open_ones]
+            back = [id for id in open_ones if id in present and (was is None or id not in was)]
+            fresh = [id for id in present if id not in bound and id not in self.arrived]
+            if not gone and not back and not (fresh and open_ones):
+                return frozenset()
+            with self._change() as data:
+                number = self._next(data)
+                for id in back:
+                    self._returned(data, server, id, number)
+                for id, name in gone:
+                    self._left(data, (str(id), number, 0, server, name, self._now()))
+                room = self._room(data, server, len(fresh), (*bound, *present))
+                rows = [(str(id), number + 1, server, present[id], self._now(), digest(id)) for id in fresh[:room]]
+                data.executemany(_ADD_COME, [(*row, *_UNDECIDED) for row in rows])
+                return frozenset(fresh[room:])
+
+    @staticmethod
+    def _room(data: Transaction, server: str, wanted: int, known: Iterable[ToolId]) -> int:
+        """Return how many more new tools of a server there is room for."""
+        ((count,),) = data.execute(_COUNT, (server,)).fetchall()
+        if count + wanted > MAX_ARRIVED:
+            # What has no identity, and is not listed any more, was no tool of the gateway.
+            kept = {str(id) for id in known}
+            idle = [(tool,) for (tool,) in data.execute(_OF_SERVER, (server,)).fetchall() if tool not in kept]
+            data.executemany(_FORGET_COME, idle)
+            count -= len(idle)
+        return max(MAX_ARRIVED - int(count), 0)
+
+    def _left(self, data: Transaction, row: tuple[Any, ...]) -> None:
+        tool = row[0]
+        if data.execute(_OPEN, (tool,)).fetchone() is not None:
+            return
+        ((count,),) = data.execute(_ABSENCES, (tool,)).fetchall()
+        if count >= _MOST_ABSENCES:
+            # More tools may be this one then, and none fewer.
+            data.execute(_REOPEN, (tool, tool))
+        else:
+            data.execute(_ADD_GONE, row)
+
+    @staticmethod
+    def _returned(data: Transaction, server: str, id: ToolId, number: int) -> None:
+        began = data.execute(_OPEN, (str(id),)).fetchone()
+        if began is None:
+            return
+        if data.execute(_LATER, (server, began[0])).fetchone() is None:
+            data.execute(_FORGET_GONE, (str(id),))
+        else:
+            data.execute(_END, (number, str(id)))
+        data.execute(_WITHDRAW_OLD, (str(id),))
+
+    def take_over(self, server: str, pairs: Iterable[tuple[ToolId, ToolId, str, tuple[str, str]]]) -> None:
+        """Record tools that took the definition of another one, each as ``(old, new, old's name, (name, digest))``.
+
+        The new tool is treated as if it had come while the old one was away.
+        """
+        with self._lock, self._change() as data:
+            for old, new, old_name, (name, digest) in pairs:
+                at, number = self._now(), self._next(data)
+                data.execute(_ADD_GONE, (str(old), number, number + 2, server, old_name, at))
+                data.execute(_ADD_COME, (str(new), number + 1, server, name, at, digest, *_UNDECIDED))
+                data.execute(_AGAIN, (number + 1, digest, str(new)))
+
+    def propose(
+        self, present: Collection[ToolId], found: Iterable[RenameMatch], digests: Callable[[ToolId], str]
+    ) -> None:
+        """Record the proposals about these present tools of a server, in place of former ones about them."""
+        wanted = {one.new: one for one in found}
+        with self._lock:
+            stale = [
+                one
+                for one in (self.arrived.get(id) for id in present)
+                if one is not None and one.is_open and not self._is_as(one, wanted.get(one.id), digests)
+            ]
+            if not stale:
+                return
+            with self._change() as data:
+                data.executemany(_WITHDRAW_NEW, [(str(one.id),) for one in stale])
+                for proposal in (wanted[one.id] for one in stale if one.id in wanted):
+                    data.execute(_WITHDRAW_OLD, (str(proposal.old),))
+                    if data.execute(_TAKEN, (str(proposal.old), str(proposal.new))).fetchone() is None:
+                        data.execute(_PROPOSE, (*_written(proposal, digests), str(proposal.new)))
+
+    @staticmethod
+    def _is_as(one: ArrivedTool, wanted: RenameMatch | None, digests: Callable[[ToolId], str]) -> bool:
+        if wanted is None:
+            return one.word == "new"
+        told = one.old, one.is_certain, one.score, one.old_digest, one.digest
+        return told == (wanted.old, wanted.is_certain, wanted.score, digests(wanted.old), digests(wanted.new))
+
+    def accept(self, new: ToolId, old: ToolId, *, by: str, until: str = "", digest: str = "") -> ArrivedTool | None:
+        """Record that a new tool is the old one; None, and nothing is recorded, if that cannot be said now.
+
+        With ``digest``, the definition must be the one that was looked at. ``by`` is "" if a setting decides: then
+        other new tools go on being suspected to be the old one.
+        """
+        with self._lock, self._change() as data:
+            one = self._current(data, new)
+            if one is None or (digest and one.digest != digest):
+                return None
+            # What a setting accepted, a person may confirm.
+            if one.word == "accepted" and (one.by or not by or one.old != old):
+                return None
+            if data.execute(_TAKEN, (str(old), str(new))).fetchone() is not None:
+                return None
+            data.execute(_WITHDRAW_OTHERS, (str(old), str(new)))
+            data.execute(_DECIDE, ("accepted", str(old), by, self._now(), until, str(new)))
+            if by:
+                data.execute(_END, (self._next(data), str(old)))
+        return self.arrived.get(new)
+
+    def reject(self, new: ToolId, *, by: str, digest: str = "", word: RenameWord = "rejected") -> ArrivedTool | None:
+        """Record that a new tool is none of those that left; None if it is not pending any more."""
+        with self._lock, self._change() as data:
+            one = self._current(data, new)
+            if one is None or not one.is_open or (digest and one.digest != digest):
+                return None
+            data.execute(_DECIDE, (word, "" if one.old is None else str(one.old), by, self._now(), "", str(new)))
+        return self.arrived.get(new)
+
+    def reopen(self, new: ToolId) -> ArrivedTool | None:
+        """Take a decision back: nobody decided on the tool. Return what was decided, None if there was nothing."""
+        with self._lock, self._change() as data:
+            one = self._current(data, new)
+            if one is None or one.is_open:
+                return None
+            data.execute(_DECIDE, ("new", "", "", "", "", str(new)))
+            if one.word == "accepted" and one.old is not None:
+                data.execute(_REOPEN, (str(one.old), str(one.old)))
+        return one
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _change(self) -> Iterator[Transaction]:
+        with self._file.change() as data:
+            yield data
+        self._read()
+
+    @staticmethod
+    def _next(data: Transaction) -> int:
+        return 1 + max(int(data.execute(query).fetchall()[0][0]) for query in _LAST)
+
+    def _current(self, data: Transaction, id: ToolId) -> ArrivedTool | None:
+        rows = data.execute(select("rename_come", _COME_COLUMNS, where=("tool",)), (str(id),)).fetchall()
+        return self._arrived(rows[0]) if rows else None
+
+    def _read(self) -> None:
+        with self._lock:
+            self._is_read = False
+            if not self._file.is_begun:
+                return
+            departed: defaultdict[str, list[DepartedTool]] = defaultdict(list)
+            for tool, began, ended, server, name, at in self._file.rows(_ALL_GONE):
+                one = DepartedTool(id=self._id(tool), server=server, name=name, began=began, ended=ended, at=at)
+                departed[server].append(one)
+            arrived = [self._arrived(row) for row in self._file.rows(_ALL_COME)]
+            self.departed = {server: tuple(several) for server, several in departed.items()}
+            self.arrived = {one.id: one for one in arrived}
+            self._is_read = True
+
+    def _arrived(self, row: Sequence[Any]) -> ArrivedTool:
+        values = dict(zip(_COME_COLUMNS, row, strict=True))
+        try:
+            reasons = tuple(map(str, json.loads(values.pop("reasons"))))
+        except (ValueError, TypeError, RecursionError):
+            self._file.refuse(f"the new tool {values['tool']!r} is damaged (reasons)")
+        id, old = self._id(values.pop("tool")), values.pop("old")
+        return ArrivedTool(
+            id=id,
+            old=self._id(old) if old else None,
+            reasons=reasons,
+            is_certain=bool(values.pop("certain")),
+            **values,
+        )
+
+    def _id(self, text: str) -> ToolId:
+        try:
+            return ToolId.parse(text)
+        except InvalidToolId:
+            self._file.refuse(f"the entry {text!r} is no tool's")
+
+
+def _written(one: RenameMatch, digests: Callable[[ToolId], str]) -> tuple[Any, ...]:
+    reasons = json.dumps([reason[:_LONGEST_REASON] for reason in one.reasons])
+    return str(one.old), digests(one.old), digests(one.new), int(one.is_certain), one.score, reasons

@@ -1,0 +1,220 @@
+"""`truename export --apply`: names are set through an API, once, and can be undone; hostile answers harm nothing."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.cli.conftest import Run
+
+TOKEN = "sk-secret-of-the-gateway"
+LISTS = {"desk": ["search", "getTicket"], "notes": ["search"]}
+SET = {"1": {"search": "desk_search", "getTicket": "desk_get_ticket"}, "2": {"search": "notes_search"}}
+
+
+class Gateway:
+    """A LiteLLM: its servers, what it was asked, and what it answers instead if it is hostile."""
+
+    def __init__(self) -> None:
+        self.rows = [
+            {"server_id": id, "server_name": name, "alias": name, "tool_name_to_display_name": {}}
+            for id, name in (("1", "desk"), ("2", "notes"))
+        ]
+        self.asked: list[tuple[str, str, str]] = []
+        self.instead: tuple[int, dict[str, str], bytes] | None = None
+        self.refuses: str | None = None
+        self.url = ""
+
+    def names(self) -> dict[str, Any]:
+        return {str(row["server_id"]): row["tool_name_to_display_name"] for row in self.rows}
+
+    def answer(self, method: str, path: str, token: str, body: Any) -> tuple[int, dict[str, str], bytes]:
+        self.asked.append((method, path, token))
+        if self.instead is not None:
+            return self.instead
+        if method == "PUT":
+            if body["server_id"] == self.refuses:
+                return 500, {}, f'{{"error": "no, {token}"}}'.encode()
+            row = next(one for one in self.rows if one["server_id"] == body["server_id"])
+            row["tool_name_to_display_name"] = body["tool_name_to_display_name"]
+            return 202, {}, json.dumps(row).encode()
+        return 200, {}, json.dumps(self.rows).encode()
+
+
+@contextmanager
+def serving(gateway: Gateway) -> Iterator[Gateway]:
+    class Handler(BaseHTTPRequestHandler):
+        def _respond(self) -> None:
+            length = int(self.headers.get("content-length") or 0)
+            body = json.loads(self.rfile.read(length)) if length else None
+            status, headers, content = gateway.answer(
+                self.command, self.path, self.headers.get("authorization", ""), body
+            )
+            self.send_response(status)
+            for name, value in {**headers, "content-length": str(len(content))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_PUT = do_POST = _respond  # noqa: N815 - the methods' names in http.server
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        gateway.url = f"http://127.0.0.1:{server.server_port}"
+        try:
+            yield gateway
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway]:
+    monkeypatch.setenv("TRUENAME_EXPORT_TOKEN", TOKEN)
+    Path("dump.json").write_text(json.dumps(LISTS), "utf-8")
+    with serving(Gateway()) as found:
+        yield found
+
+
+def test_names_are_set_with_the_token_and_once_only(run: Run, gateway: Gateway) -> None:
+    words = ("export", "dump.json", "--to", "litellm", "--url", gateway.url, "--apply")
+    first = run(*words)
+    second = run(*words, "--force")
+
+    assert (first.status, second.status) == (0, 0), first.err
+    assert gateway.names() == SET
+    assert [method for method, _, _ in gateway.asked] == ["GET", "PUT", "PUT", "GET"]
+    assert {token for _, _, token in gateway.asked} == {f"Bearer {TOKEN}"}
+    assert TOKEN not in first.out + first.err
+    assert "has these names already" in second.out
+
+
+def test_without_apply_the_requests_are_only_shown(run: Run, gateway: Gateway) -> None:
+    outcome = run("export", "dump.json", "--to", "litellm", "--url", gateway.url, "--json")
+
+    assert [one["body"]["server_id"] for one in outcome.document["requests"]] == ["1", "2"]
+    assert [method for method, _, _ in gateway.asked] == ["GET"]
+    assert sorted(path.name for path in Path().iterdir()) == ["dump.json"]
+
+
+def test_undo_restores_what_was_there(run: Run, gateway: Gateway) -> None:
+    gateway.rows[0]["tool_name_to_display_name"] = {"search": "mine", "old": "theirs"}
+    before = gateway.names()
+    run("export", "dump.json", "--to", "litellm", "--url", gateway.url, "--apply")
+    changed = gateway.names()
+    undone = run("export", "--to", "litellm", "--url", gateway.url, "--undo", "litellm-undo.json")
+    again = run("export", "--to", "litellm", "--url", gateway.url, "--undo", "litellm-undo.json")
+
+    assert changed["1"] == SET["1"] | {"old": "theirs"}
+    assert gateway.names() == before
+    assert (undone.status, again.status) == (0, 0)
+    assert "Nothing to restore" in again.out
+    assert Path("litellm-undo.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_request_that_is_refused_in_the_middle_is_told_and_can_be_undone(run: Run, gateway: Gateway) -> None:
+    gateway.refuses = "2"
+    outcome = run("export", "dump.json", "--to", "litellm", "--url", gateway.url, "--apply")
+    run("export", "--to", "litellm", "--url", gateway.url, "--undo", "litellm-undo.json")
+
+    assert outcome.status == 3
+    assert "1 of 2 requests were sent" in " ".join(outcome.err.split())
+    assert TOKEN not in outcome.err
+    assert gateway.names() == {"1": {}, "2": {}}
+
+
+def test_an_undo_file_is_not_replaced_before_anything_is_sent(run: Run, gateway: Gateway) -> None:
+    Path("litellm-undo.json").write_text("{}", "utf-8")
+    outcome = run("export", "dump.json", "--to", "litellm", "--url", gateway.url, "--apply")
+
+    assert outcome.status == 2
+    assert (gateway.asked, Path("litellm-undo.json").read_text("utf-8")) == ([], "{}")
+
+
+@pytest.mark.parametrize(
+    "instead",
+    [
+        (200, {}, b"not json"),
+        (200, {}, b'{"detail": "no list"}'),
+        (200, {}, b"[" * 100_000),
+        (401, {}, b'{"error": "\x1b[31m' + TOKEN.encode() + b'"}'),
+        (403, {}, b""),
+        (302, {"location": "http://127.0.0.1:1/steal"}, b""),
+        (307, {"location": "file:///etc/passwd"}, b""),
+        (200, {}, json.dumps([{"server_id": "../../x", "server_name": 3}, {}]).encode()),
+    ],
+)
+def test_a_hostile_answer_changes_nothing_and_shows_no_token(
+    run: Run, gateway: Gateway, instead: tuple[int, dict[str, str], bytes]
+) -> None:
+    gateway.instead = instead
+    outcome = run("export", "dump.json", "--to", "litellm", "--url", gateway.url, "--apply")
+
+    assert outcome.status in (1, 2, 3)
+    assert TOKEN not in outcome.out + outcome.err
+    assert "\x1b" not in outcome.out + outcome.err
+    assert [method for method, _, _ in gateway.asked] == ["GET"]
+    assert sorted(path.name for path in Path().iterdir()) == ["dump.json"]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("{}", "not an undo file"),
+        ("[1", "line 1"),
+        ('{"format": "truename.export-undo/1", "gateway": "contextforge", "values": {}}', "contextforge"),
+        ('{"format": "truename.export-undo/1", "gateway": "litellm", "values": {"1": 7}}', "values.1"),
+        ('{"format": "truename.export-undo/1", "gateway": "litellm", "values": []}', "not an undo file"),
+    ],
+)
+def test_a_hostile_undo_file_is_told_with_its_place_and_sends_nothing(
+    run: Run, gateway: Gateway, content: str, told: str
+) -> None:
+    Path("undo.json").write_text(content, "utf-8")
+    outcome = run("export", "--to", "litellm", "--url", gateway.url, "--undo", "undo.json")
+
+    assert outcome.status == 2
+    assert told in " ".join(outcome.err.split())
+    assert "PUT" not in [method for method, _, _ in gateway.asked]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--to", "litellm", "--apply"), "--apply needs the gateway's API"),
+        (("--to", "litellm", "--undo", "x"), "--undo needs the gateway's API"),
+        (("--to", "fastmcp", "--url", "http://127.0.0.1:1"), "in a file, not behind an API"),
+        (("--to", "litellm", "--url", "ftp://x", "--apply"), "not the URL of an API"),
+        (("--to", "litellm", "--url", "http://u:p@x", "--apply"), "has credentials"),
+        (("--to", "litellm", "--url", "http://x?y", "--apply"), "not the URL of an API"),
+        (("--to", "litellm", "--url", "http://[", "--apply"), "not the URL of an API"),
+        (("--to", "litellm", "--url", "http://127.0.0.1:1", "--apply", "--write", "x.json"), "exclude each other"),
+    ],
+)
+def test_options_that_do_not_go_together_are_usage_errors(
+    run: Run, dump: Path, words: tuple[str, ...], told: str
+) -> None:
+    outcome = run("export", dump, *words)
+
+    assert outcome.status == 2
+    assert told in " ".join(outcome.err.split())
+
+
+def test_a_gateway_that_is_not_there_is_an_error(run: Run, dump: Path) -> None:
+    outcome = run("export", dump, "--to", "litellm", "--url", "http://127.0.0.1:1", "--apply")
+
+    assert outcome.status == 3
+    assert not Path("litellm-undo.json").exists()

@@ -1,0 +1,199 @@
+"""`truename renames`: what servers renamed is listed with reasons and decided on, and nothing hostile is printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.cli.conftest import HOSTILE
+from tests.gateway.staged import Stage
+from truename import ToolId
+from truename.config import Config
+from truename.ledger import open_ledger
+from truename.trust import PinStore
+from truename.trust.rename_decisions import redirect_accepted
+from truename.trust.renames import RenameStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.cli.conftest import Run
+
+READ: dict[str, Any] = {"name": "read", "description": "Read a page of one book.", "inputSchema": {"type": "object"}}
+PAGE = {**READ, "name": "page"}
+SORT: dict[str, Any] = {
+    "name": "sort",
+    "description": "Sort all shelves of a library.",
+    "inputSchema": {"type": "object"},
+}
+ODD: dict[str, Any] = {**SORT, "name": "shelve [bold red]boo[/]", "description": f"Sort all shelves by size. {HOSTILE}"}
+Lists = tuple[dict[str, Any], ...]
+
+
+@pytest.fixture
+def renamed(tmp_path: Path) -> Callable[..., Config]:
+    """Have a server list these tools, one list after the other, behind a gateway with this configuration."""
+    file = tmp_path / "truename.toml"
+    file.write_text('[mcpServers.fs]\ncommand = "fs"\n')
+    config = Config(path=file)
+
+    def run_gateway(*lists: Lists) -> Config:
+        location = config.state_location()
+        ledger = open_ledger(location)
+        with PinStore(location) as pins, RenameStore(location) as book:
+            stage = Stage(config.settings, pins, ledger=ledger, renames=book)
+            for tools in lists:
+                stage.lists(*tools)
+                stage.registry.catch_up()
+        ledger.close()
+        return config
+
+    return run_gateway
+
+
+def standing(config: Config, id: str) -> Any:
+    ledger = open_ledger(config.state_location(), readonly=True)
+    try:
+        return ledger.withdrawn.get(id)
+    finally:
+        ledger.close()
+
+
+def test_what_was_renamed_is_listed_accepted_by_its_old_name_and_undone(
+    renamed: Callable[..., Config], run: Run
+) -> None:
+    config = renamed((READ, SORT), (PAGE, SORT))
+    listed = run("renames", "list", "truename.toml")
+    assert listed.status == 1
+    assert "certain" in listed.out
+    assert "fs@1/read@1" in listed.out
+    assert "fs@1/page@1" in listed.out
+
+    accepted = run("renames", "accept", "fs/read", "--config", "truename.toml", "--listed-for", "30d")
+    assert (accepted.status, accepted.out.strip()) == (0, "Accepted fs@1/page@1")
+    found = standing(config, "fs@1/read@1")
+    assert (found.status, found.id) == ("redirected", ToolId.parse("fs/page"))
+    assert found.until > "2026"
+    assert run("renames", "list", "truename.toml").status == 0
+    assert run("renames", "accept", "fs/page", "--config", "truename.toml").status == 1
+
+    undone = run("renames", "undo", "fs/page", "--config", "truename.toml")
+    assert (undone.status, undone.out.strip()) == (0, "Undone fs@1/page@1")
+    assert standing(config, "fs@1/read@1").id == ToolId.parse("fs/read")
+
+
+def test_a_tool_may_be_another_than_was_proposed_and_nothing_that_never_left(
+    renamed: Callable[..., Config], run: Run
+) -> None:
+    renamed((READ, SORT), (PAGE,))
+    wrong = run("renames", "accept", "fs/page", "--was", "fs/nothing", "--config", "truename.toml")
+    assert wrong.status == 2
+    assert "did not leave server 'fs'" in wrong.err
+    right = run("renames", "accept", "fs/page", "--was", "fs/sort", "--config", "truename.toml")
+    assert right.status == 0
+
+
+def test_only_the_definition_that_was_looked_at_is_decided_on(renamed: Callable[..., Config], run: Run) -> None:
+    renamed((READ,), (PAGE,))
+    (one,) = json.loads(run("renames", "list", "truename.toml", "--json").out)["renames"]
+    assert (one["state"], one["certain"], one["may_be"]) == ("proposed", True, ["fs@1/read@1"])
+    for command in ("accept", "reject"):
+        other = run("renames", command, "fs/page", "--digest", f"sha256:{'0' * 64}", "--config", "truename.toml")
+        assert other.status == 1
+        assert "was left unchanged" in other.out
+    right = run("renames", "reject", "fs/page", "--digest", one["digest"], "--config", "truename.toml", "--json")
+    assert json.loads(right.out) == {"rejected": ["fs@1/page@1"], "unchanged": []}
+
+
+def test_certain_ones_are_accepted_together_and_the_rest_rejected(renamed: Callable[..., Config], run: Run) -> None:
+    renamed((READ, SORT), (PAGE, ODD))
+    accepted = run("renames", "accept", "--certain", "--config", "truename.toml")
+    assert accepted.out.split() == ["Accepted", "fs@1/page@1"]
+    rejected = run("renames", "reject", "--all", "--config", "truename.toml")
+    assert (rejected.status, rejected.out.count("Rejected")) == (0, 1)
+    assert run("renames", "list", "truename.toml").status == 0
+
+
+def test_nothing_hostile_reaches_a_terminal(renamed: Callable[..., Config], run: Run) -> None:
+    renamed((READ, SORT), (PAGE, ODD))
+    for words in (("list", "truename.toml"), ("reject", "--all", "--config", "truename.toml")):
+        shown = run("renames", *words)
+        assert all(character.isprintable() or character == "\n" for character in shown.out + shown.err)
+        assert ("[boldred]boo[/]" in "".join(shown.out.split())) is (words[0] == "list")
+
+
+@pytest.mark.parametrize(
+    ("words", "fact"),
+    [
+        (("accept",), "no tool is named"),
+        (("reject",), "no tool is named"),
+        (("undo",), "no tool is named"),
+        (("accept", "fs/raed"), "is no tool that is new on its server"),
+        (("accept", "read"), "is no tool that is new on its server"),
+        (("accept", "fs/page", "--listed-for", "soon"), "is not a duration"),
+    ],
+)
+def test_what_is_not_known_is_refused_with_what_to_do(
+    renamed: Callable[..., Config], run: Run, words: tuple[str, ...], fact: str
+) -> None:
+    renamed((READ,), (PAGE,))
+    refused = run("renames", *words, "--config", "truename.toml")
+    assert refused.status == 2
+    assert fact in refused.err
+
+
+def test_without_a_gateway_that_ran_there_is_nothing_to_list(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "truename.toml").write_text('[mcpServers.fs]\ncommand = "fs"\n')
+    found = run("renames", "list", "truename.toml")
+    assert found.status == 2
+    assert "truename serve" in found.err
+
+
+_KILLED = """
+import os, signal, sys
+from truename.trust import rename_decisions
+rename_decisions.redirect_accepted = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+from truename.cli import main
+main(["renames", "accept", "fs/page", "--config", sys.argv[1]])
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no such signal")
+def test_a_command_that_is_killed_between_its_two_steps_is_completed_by_the_gateway(
+    renamed: Callable[..., Config], tmp_path: Path
+) -> None:
+    config = renamed((READ,), (PAGE,))
+    file = str(tmp_path / "truename.toml")
+    killed = subprocess.run([sys.executable, "-c", _KILLED, file], check=False, env=dict(os.environ), timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    assert standing(config, "fs@1/read@1") is None
+    renamed((PAGE,))
+    assert standing(config, "fs@1/read@1").id == ToolId.parse("fs/page")
+
+
+def test_a_record_that_somebody_damaged_is_refused(renamed: Callable[..., Config], run: Run) -> None:
+    config = renamed((READ,), (PAGE,))
+    path = config.state_location().path
+    assert path is not None
+    with sqlite3.connect(path) as data:
+        data.execute("UPDATE rename_come SET old = 'nothing/at/all' WHERE old != ''")
+    refused = run("renames", "list", "truename.toml")
+    assert refused.status == 2
+    assert "is no tool's" in refused.err
+
+
+def test_nothing_is_done_twice(renamed: Callable[..., Config]) -> None:
+    config = renamed((READ,), (PAGE,))
+    ledger = open_ledger(config.state_location())
+    with RenameStore(config.state_location()) as book:
+        book.accept(ToolId.parse("fs/page"), ToolId.parse("fs/read"), by="ann")
+        assert [redirect_accepted(book, ledger) for _ in range(2)] == [True, False]
+    ledger.close()

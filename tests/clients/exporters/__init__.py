@@ -1,0 +1,1 @@
+"""Exporters: what is put into other gateways, and the names that they will list."""

@@ -1,0 +1,1 @@
+"""Round trips: real servers' names exported, another gateway started, its list compared, every tool called."""

@@ -1,0 +1,451 @@
+"""Servers that rename: what the old name answers, what follows a decision, and that no denial is lost on the way."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from tests.gateway.office import Office
+from tests.gateway.staged import SPEC, Stage
+from tests.support.gateway_trust import Turning
+from truename import ToolId
+from truename.config import Settings
+from truename.config.trust import Trust
+from truename.errors import NotAllowed, UnknownTool
+from truename.gateway.trust.vetting import Vetting
+from truename.gateway.views.naming import Namer
+from truename.ledger import open_ledger
+from truename.policy import Context, read_policy
+from truename.policy.presentation import Presentation
+from truename.policy.profiles import Profile, Profiles
+from truename.trust import PinStore
+from truename.trust.rename_decisions import RenameDecisions
+from truename.trust.renames import RenameStore
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+    from pathlib import Path
+
+    from mcp import Client
+
+    from tests.gateway.conftest import Lab
+    from truename.storage import StateLocation
+
+pytestmark = pytest.mark.anyio
+WIPE: dict[str, Any] = {
+    "name": "wipe",
+    "description": "Wipe the whole disk, and everything that is on it.",
+    "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}},
+    "annotations": {"destructiveHint": True},
+}
+READ: dict[str, Any] = {
+    "name": "read",
+    "description": "Read one page of a book.",
+    "inputSchema": {"type": "object", "properties": {"page": {"type": "integer"}}},
+    "annotations": {"readOnlyHint": True},
+}
+DENY: dict[str, dict[str, Any]] = {
+    "by id": {"rules": [{"outcome": "deny", "tools": ["fs/wipe"]}]},
+    "by the server's own name": {"rules": [{"outcome": "deny", "upstream": ["wipe"]}]},
+    "by annotations": {"rules": [{"outcome": "deny", "servers": ["fs"], "annotations": {"destructiveHint": True}}]},
+    "by an exception of what is allowed": {
+        "default": "deny",
+        "rules": [{"outcome": "allow", "tools": ["fs/*"], "except": ["fs/wipe"]}],
+    },
+    "by asking": {"rules": [{"outcome": "ask", "tools": ["fs/wipe"]}]},
+}
+CLEAN = {**WIPE, "name": "clean"}
+OTHER_TEXT = {**CLEAN, "description": "Tidy up a folder.", "annotations": {"readOnlyHint": True}}
+OTHER_SHAPE = {**OTHER_TEXT, "inputSchema": {"type": "object", "properties": {"zone": {"type": "string"}}}}
+# Ways in which a server renames a tool: the lists that it gives, one after the other.
+WAYS: dict[str, Sequence[Sequence[dict[str, Any]]]] = {
+    "another name": [(READ, CLEAN)],
+    "another name and text": [(READ, OTHER_TEXT)],
+    "another name, text, schema and annotations": [(READ, OTHER_SHAPE)],
+    "dropped first, brought later": [(READ,), (READ, OTHER_SHAPE)],
+    "and the old one comes back beside it": [(READ, OTHER_SHAPE), (READ, WIPE, OTHER_SHAPE)],
+    "with another tool's definition, which a setting accepts": [({**READ, "name": "page"},)],
+    "renamed twice": [(READ, {**OTHER_TEXT, "name": "other"}), (READ, CLEAN)],
+    "dropped, everything dropped, all brought": [(READ,), (), (READ, CLEAN)],
+    "under the case of another client": [(READ, {**WIPE, "name": "WIPE"}), (READ, {**WIPE, "name": "w-i-p-e"}, CLEAN)],
+}
+
+
+class House:
+    """A gateway in this process over one server, its state, and who decides."""
+
+    def __init__(self, policy: dict[str, Any] | None = None, **settings: Any) -> None:
+        given: dict[str, Any] = {} if policy is None else {"policy": read_policy(policy)}
+        self.settings = Settings(**given, **settings)
+        self.stage = Stage(self.settings)
+
+    @property
+    def registry(self) -> Any:
+        return self.stage.registry
+
+    @property
+    def decisions(self) -> RenameDecisions:
+        return RenameDecisions(self.registry.renames.book, self.registry.ledger)
+
+    def lists(self, *tools: dict[str, Any]) -> None:
+        self.stage.lists(*tools)
+        self.registry.stale = True
+        self.registry.catch_up()
+
+    def look(self) -> None:
+        self.registry.stale = True
+        self.registry.catch_up()
+
+    def listed(self) -> list[str]:
+        return [*self.registry.access.limited(self.registry.view(SPEC), Context()).by_name]
+
+    async def outcome(self, name: str) -> str:
+        """Return how a call of a name is decided: its code, or `allow`."""
+        registry, view = self.registry, self.registry.view(SPEC)
+        tool = next((one for one in view.table.catalog.values() if one.origin.name == name), None)
+        if tool is None:
+            return "gone"
+        try:
+            registry.access.check_known(view, tool.id, Context(), name)
+            _, decision = await registry.access.judge(
+                view, tool, Context(), {"name": view.table[tool.id], "arguments": {}}, 1
+            )
+        except (UnknownTool, NotAllowed) as error:
+            return error.code
+        return "allow" if decision is None else str(decision.outcome)
+
+
+def id_of(name: str) -> ToolId:
+    return ToolId.parse(f"fs/{name}")
+
+
+@pytest.fixture(params=[*WAYS.values()], ids=[*WAYS])
+def lists(request: pytest.FixtureRequest) -> Sequence[Sequence[dict[str, Any]]]:
+    found: Sequence[Sequence[dict[str, Any]]] = request.param
+    return found
+
+
+@pytest.mark.parametrize("policy", DENY.values(), ids=DENY.keys())
+async def test_a_denied_tool_that_its_server_renames_is_never_callable_without_a_word(
+    policy: dict[str, Any], lists: Sequence[Sequence[dict[str, Any]]]
+) -> None:
+    house = House(policy, trust=Trust(auto_accept=True))
+    house.lists(READ, WIPE)
+    denied = await house.outcome("wipe")
+    assert denied != "allow"
+    for several in lists:
+        house.lists(*several)
+        for tool in several:
+            assert (await house.outcome(tool["name"]) == "allow") == (tool["name"] == "read")
+    if denied == "unknown_tool":
+        assert {*house.listed()} <= {"read"}
+
+
+@pytest.mark.parametrize("policy", DENY.values(), ids=DENY.keys())
+async def test_a_tool_that_is_another_one_is_judged_by_its_own_id_once_somebody_says_so(policy: dict[str, Any]) -> None:
+    house = House(policy)
+    house.lists(READ, WIPE)
+    house.lists(READ, OTHER_SHAPE)
+    assert await house.outcome("clean") != "allow"
+    assert house.decisions.reject(id_of("clean"), by="ann") is not None
+    house.look()
+    assert await house.outcome("clean") == "allow"
+
+
+@pytest.mark.parametrize("policy", DENY.values(), ids=DENY.keys())
+async def test_a_denial_goes_with_the_tool_that_was_accepted_as_the_old_one(policy: dict[str, Any]) -> None:
+    house = House(policy)
+    house.lists(READ, WIPE)
+    house.lists(READ, OTHER_SHAPE)
+    assert house.decisions.accept(id_of("clean"), id_of("wipe"), by="ann", until="") is not None
+    house.look()
+    assert await house.outcome("clean") != "allow"
+    house.lists(READ, OTHER_SHAPE, {**READ, "name": "later", "description": "Sort the shelves of a library."})
+    assert await house.outcome("later") == "allow"
+    house.lists(READ, {**OTHER_SHAPE, "name": "third"})
+    assert await house.outcome("third") != "allow"
+
+
+async def test_what_a_definition_was_kept_back_for_keeps_back_the_tool_under_its_new_name() -> None:
+    house = House(trust=Trust(drift="quarantine", quarantine="hidden"))
+    house.lists(READ, WIPE)
+    book = house.registry.vetting.book
+    book.note([book.pins()["fs@1/wipe@1"]], "rejected", by="ann")
+    house.look()
+    assert await house.outcome("wipe") == "quarantined"
+    house.lists(READ, OTHER_SHAPE)
+    assert (await house.outcome("clean"), house.listed()) == ("quarantined", ["read"])
+    # The old tool's rejection is the new one's, once it is that tool.
+    house.decisions.accept(id_of("clean"), id_of("wipe"), by="ann", until="")
+    house.look()
+    assert await house.outcome("clean") == "quarantined"
+    book.trust([book.seen()["fs@1/clean@1", house.registry.catalog[id_of("clean")].digest]], by="ann")
+    house.look()
+    assert await house.outcome("clean") == "allow"
+
+
+async def test_a_tool_that_takes_the_definition_of_a_denied_one_under_its_own_name_is_denied() -> None:
+    named_read, named_wipe = {**WIPE, "name": "read"}, {**READ, "name": "wipe"}
+    # Dropped and put onto another name, and exchanged with that.
+    for several in ((named_read,), (named_wipe, named_read)):
+        other = House(DENY["by id"])
+        other.lists(READ, WIPE)
+        other.lists(*several)
+        assert await other.outcome("read") == "unknown_tool"
+        other.decisions.reject(id_of("read"), by="ann")
+        other.look()
+        assert await other.outcome("read") == "allow"
+
+
+async def test_what_the_configuration_says_of_the_old_id_follows_an_accepted_rename() -> None:
+    policy = {"default": "deny", "rules": [{"outcome": "allow", "tools": ["fs/read"]}]}
+    house = House(
+        policy,
+        tools=Presentation({"fs/read": {"title": "A page"}}),
+        profiles=Profiles({"all": Profile(tools=("fs/read",), default=True)}),
+        tool_search="on",
+        pinned=("fs/read",),
+    )
+    house.lists(READ, WIPE)
+    view = house.registry.view(SPEC)
+    assert "read" in house.registry.tool_search.listed(view).by_name
+    house.lists({**READ, "name": "page"}, WIPE)
+    assert await house.outcome("page") == "unsupported"
+    house.decisions.accept(id_of("page"), id_of("read"), by="ann", until="2999-01-01")
+    house.look()
+    tool = house.registry.catalog[id_of("page")]
+    assert (await house.outcome("page"), tool.shown["title"]) == ("allow", "A page")
+    assert "page" in house.registry.tool_search.listed(house.registry.view(SPEC)).by_name
+    choice = house.settings.profiles.choice(["all"])
+    lineage = house.registry.renames.lineage(tool.id)
+    assert choice.shows(tool, house.registry.access.exposure.metadata_of(tool), (), lineage)
+    house.decisions.undo(id_of("page"))
+    house.look()
+    assert await house.outcome("page") == "unsupported"
+
+
+async def test_a_certain_rename_is_accepted_by_the_setting_of_its_server_alone() -> None:
+    for trust, word in ((Trust(), "proposed"), (Trust(servers={"fs": Trust(auto_accept=True)}), "accepted")):
+        house = House(trust=trust)
+        house.lists(READ, WIPE)
+        house.lists({**READ, "name": "page"}, WIPE)
+        one = house.registry.renames.book.arrived[id_of("page")]
+        assert (one.word, one.old, one.by) == (word, id_of("read"), "")
+        former = house.registry.ledger.withdrawn.get("fs@1/read@1")
+        assert (former is not None) is (word == "accepted")
+    # A probable one is not.
+    house = House(trust=Trust(auto_accept=True))
+    house.lists(READ, WIPE)
+    house.lists({**READ, "name": "read_page", "description": "Read one page of a book, or several."}, WIPE)
+    assert house.registry.renames.book.arrived[id_of("read_page")].word == "proposed"
+
+
+async def test_a_setting_accepts_a_whole_release_and_a_person_confirms_what_may_be_something_else() -> None:
+    house = House(DENY["by id"], trust=Trust(auto_accept=True))
+    house.lists(READ, WIPE)
+    house.lists({**READ, "name": "acme_read"}, {**WIPE, "name": "acme_wipe"})
+    assert [await house.outcome(name) for name in ("acme_read", "acme_wipe")] == ["allow", "unknown_tool"]
+
+    house = House(DENY["by id"], trust=Trust(auto_accept=True))
+    house.lists(READ, WIPE)
+    house.lists({**READ, "name": "page"})
+    assert await house.outcome("page") == "unknown_tool"
+    assert house.decisions.accept(id_of("page"), id_of("wipe"), by="ann", until="") is None
+    assert house.decisions.accept(id_of("page"), id_of("read"), by="ann", until="") is not None
+    house.look()
+    assert await house.outcome("page") == "allow"
+
+
+async def test_a_profile_that_leaves_out_a_tool_leaves_out_what_may_be_that_tool() -> None:
+    profiles = Profiles({"all": Profile(servers=("fs",), excluded=("fs/wipe",), default=True)})
+    house = House(profiles=profiles)
+    house.lists(READ, WIPE)
+    house.lists(READ, OTHER_SHAPE)
+    spec = replace(SPEC, profiles=("all",))
+    assert [*house.registry.view(spec).table.values()] == ["read"]
+    house.decisions.reject(id_of("clean"), by="ann")
+    house.look()
+    assert [*house.registry.view(spec).table.values()] == ["read", "clean"]
+
+
+async def test_hostile_names_and_a_thousand_renames_of_one_server_are_bounded_and_concern_no_other() -> None:
+    house = House(DENY["by id"])
+    house.lists(WIPE, *({**READ, "name": f"old{number}"} for number in range(1_000)))
+    house.lists(*({**READ, "name": f"new\u202e{number}\x1b[31m"} for number in range(1_000)))
+    book = house.registry.renames.book
+    assert len(book.arrived) <= 1_000
+    with anyio.fail_after(20):
+        assert house.listed() == []
+
+
+def stays(answer: Any) -> str:
+    return str(answer.content[0].text)
+
+
+class Room:
+    """A gateway with its state in a file, its server `fs` as a process, and the operator."""
+
+    def __init__(self, lab: Lab, folder: Path, connect: Callable[..., Any], **settings: Any) -> None:
+        self.office = Office(folder)
+        self.fs = Turning(folder, "fs")
+        self._lab = lab
+        self._connect = connect
+        self._settings = settings
+
+    @asynccontextmanager
+    async def client(self, era: str = "legacy") -> AsyncIterator[Client]:
+        running = self._lab.serving(
+            self.fs.config(self._lab), state=self.office.state, style="on-conflict", **self._settings
+        )
+        async with running as address, self._connect(f"{address}/mcp", era) as client:
+            yield client
+
+    async def turns(self, client: Client, *tools: dict[str, Any]) -> None:
+        self.fs.says(*tools)
+        assert not (await client.call_tool("turn", {})).is_error
+
+    @asynccontextmanager
+    async def deciding(self) -> AsyncIterator[RenameDecisions]:
+        ledger = open_ledger(self.office.place)
+        with RenameStore(self.office.place) as book:
+            yield RenameDecisions(book, ledger)
+        ledger.close()
+
+
+async def names(client: Client) -> list[str]:
+    return [tool.name for tool in (await client.list_tools(cache_mode="bypass")).tools if tool.name != "turn"]
+
+
+async def becomes(client: Client, *wanted: str) -> None:
+    with anyio.fail_after(20):
+        while set(await names(client)) != {*wanted}:
+            await anyio.sleep(0.02)
+
+
+@pytest.fixture
+def room(lab: Lab, tmp_path: Path, connect: Callable[..., Any]) -> Callable[..., Room]:
+    return lambda **settings: Room(lab, tmp_path, connect, **settings)
+
+
+async def test_an_old_name_says_what_it_probably_became_and_leads_there_once_accepted(
+    room: Callable[..., Room], era: str
+) -> None:
+    here = room()
+    here.fs.says(READ, WIPE)
+    async with here.client(era) as client:
+        await becomes(client, "read", "wipe")
+        await here.turns(client, {**READ, "name": "page"}, WIPE)
+        await becomes(client, "page", "wipe")
+        answer = await client.call_tool("read", {"page": 1})
+        assert answer.is_error
+        assert answer.meta is not None
+        assert answer.meta["dev.truename/error"] == "unknown_tool"
+        assert stays(answer).startswith("'read' was probably renamed to 'page' by its server; nothing was run.")
+        async with here.deciding() as decisions:
+            assert decisions.accept(id_of("page"), id_of("read"), by="ann", until="2999-01-01") is not None
+        await becomes(client, "read", "page", "wipe")
+        again = await client.call_tool("read", {"page": 1})
+        assert (again.is_error, "page" in stays(again)) == (False, True)
+        # The old one comes back under its name: that name means the new one, and whatever comes gets another.
+        await here.turns(client, READ, {**READ, "name": "page"}, WIPE)
+        assert "page" in stays(await client.call_tool("read", {"page": 1}))
+
+
+async def test_a_server_that_renames_while_no_gateway_runs_does_not_get_rid_of_a_denial(
+    room: Callable[..., Room],
+) -> None:
+    here = room(policy=read_policy(DENY["by id"]))
+    here.fs.says(READ, WIPE)
+    async with here.client() as client:
+        await becomes(client, "read")
+    here.fs.says(READ)
+    async with here.client() as client:
+        await becomes(client, "read")
+    here.fs.says(READ, OTHER_SHAPE)
+    for _ in range(2):
+        async with here.client() as client:
+            await becomes(client, "read")
+            assert (await client.call_tool("clean", {})).is_error
+    async with here.deciding() as decisions:
+        assert decisions.reject(id_of("clean"), by="ann") is not None
+    async with here.client() as client:
+        await becomes(client, "read", "clean")
+        assert not (await client.call_tool("clean", {})).is_error
+
+
+async def test_an_approval_stays_with_the_tool_that_it_was_given_for(room: Callable[..., Room]) -> None:
+    policy = {"rules": [{"outcome": "ask", "tools": ["fs/read"]}]}
+    here = room(policy=read_policy(policy))
+    here.fs.says(READ, WIPE)
+    async with here.client() as client:
+        await client.call_tool("read", {"page": 1})
+        here.office.decides(scope="always")
+        assert not (await client.call_tool("read", {"page": 2})).is_error
+        await here.turns(client, {**READ, "name": "page"}, WIPE)
+        await becomes(client, "page", "wipe")
+        async with here.deciding() as decisions:
+            assert decisions.accept(id_of("page"), id_of("read"), by="ann", until="2999-01-01") is not None
+        await becomes(client, "page", "wipe", "read")
+        for name in ("page", "read"):
+            answer = await client.call_tool(name, {"page": 3})
+            assert answer.meta is not None
+            assert answer.meta["dev.truename/error"] == "approval_required"
+
+
+async def test_a_rejection_by_a_person_goes_with_a_tool_that_may_be_the_old_one(room: Callable[..., Room]) -> None:
+    here = room(policy=read_policy({"rules": [{"outcome": "ask", "tools": ["fs/wipe"]}]}))
+    here.fs.says(READ, WIPE)
+    async with here.client() as client:
+        await client.call_tool("wipe", {"path": "x"})
+        here.office.decides(approved=False, scope="always")
+        await here.turns(client, READ, CLEAN)
+        await becomes(client, "read", "clean")
+        answer = await client.call_tool("clean", {"path": "y"})
+        assert answer.meta is not None
+        assert answer.meta["dev.truename/error"] == "unsupported"
+
+
+@pytest.mark.parametrize("step", ["bound", "propose", "admitted"])
+async def test_a_gateway_that_dies_between_two_steps_does_not_forget_who_was_away(
+    place: StateLocation, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    class DeathError(Exception):
+        pass
+
+    def dies(*_: Any, **__: Any) -> None:
+        raise DeathError
+
+    steps = {"bound": (Namer, "bind"), "propose": (RenameStore, "propose"), "admitted": (Vetting, "admitted")}
+    lists = ((READ, WIPE), (READ, OTHER_SHAPE), (READ, OTHER_SHAPE))
+    for number, tools in enumerate(lists):
+        ledger = open_ledger(place)
+        with PinStore(place) as pins, RenameStore(place) as book, monkeypatch.context() as patch:
+            if number == 1:
+                patch.setattr(*steps[step], dies)
+            stage = Stage(Settings(policy=read_policy(DENY["by id"])), pins, ledger=ledger, renames=book)
+            stage.lists(*tools)
+            if number == 1:
+                with pytest.raises(DeathError):
+                    stage.registry.rebuild()
+            else:
+                stage.registry.rebuild()
+                shown = stage.registry.access.limited(stage.registry.view(SPEC), Context())
+                assert [*shown.by_name] == ["read"]
+        ledger.close()
+
+
+async def test_pins_of_a_gateway_say_what_a_tool_was_that_left_before_it_started(tmp_path: Path) -> None:
+    with PinStore(tmp_path / "pins") as pins:
+        stage = Stage(Settings(), pins)
+        stage.lists(READ, WIPE)
+        stage.registry.catch_up()
+    with PinStore(tmp_path / "pins") as pins:
+        later = Stage(Settings(), pins, ledger=stage.registry.ledger)
+        later.lists({**READ, "name": "page"}, WIPE)
+        later.registry.catch_up()
+        (one,) = later.registry.renames.book.proposals
+        assert (one.old, one.is_certain) == (id_of("read"), True)

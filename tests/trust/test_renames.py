@@ -1,0 +1,322 @@
+"""What servers dropped and brought: the record, proposals by the matching of `truename diff`, and decisions on them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from truename import Ledger, ToolId
+from truename.catalog import Catalog
+from truename.migration.lock import pins_of
+from truename.trust import renames as store
+from truename.trust.rename_decisions import RenameDecisions, redirect_accepted
+from truename.trust.rename_matching import RenameMatch, is_opposite, propose_renames
+from truename.trust.renames import RenameStore
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from truename.migration.lock import Pin
+    from truename.storage import StateLocation
+
+SEVERAL = st.lists(st.sampled_from("abcdef"), unique=True)
+
+
+def tool(name: str) -> ToolId:
+    return ToolId.parse(f"fs/{name}")
+
+
+def digest(id: ToolId) -> str:
+    return f"sha256:{id.tool}"
+
+
+class Server:
+    """A server whose lists are noted, as a gateway notes them."""
+
+    def __init__(self, book: RenameStore) -> None:
+        self.book = book
+        self.bound: dict[ToolId, str] = {}
+        self._was: frozenset[ToolId] | None = None
+
+    def lists(self, *names: str) -> frozenset[ToolId]:
+        present = {tool(name): name for name in names}
+        left_out = self.book.note("fs", bound=self.bound, present=present, digest=digest, was=self._was)
+        self.bound |= present
+        self._was = frozenset(present)
+        return left_out
+
+    def restarts(self) -> None:
+        self._was = None
+
+    def suspects(self, name: str) -> set[str]:
+        new = self.book.arrived.get(tool(name))
+        return set() if new is None else {one.name for one in self.book.suspects(new)}
+
+
+def proposal(old: str, new: str, *, is_certain: bool = True) -> RenameMatch:
+    return RenameMatch(old=tool(old), new=tool(new), is_certain=is_certain, score=1.0, reasons=("equal",))
+
+
+def pins(*tools: tuple[str, str]) -> Mapping[ToolId, Pin]:
+    found = pins_of(Catalog.from_mcp({"fs": [{"name": name, "description": said} for name, said in tools]}))
+    return {tool(pin.name): pin for pin in found}
+
+
+def test_a_tool_that_comes_while_another_is_away_may_be_that_one_also_after_it_came_back(place: StateLocation) -> None:
+    with RenameStore(place) as book:
+        fs = Server(book)
+        fs.lists("read", "wipe")
+        assert (book.departed, book.arrived) == ({}, {})
+        fs.lists("read", "clean")
+        assert (fs.suspects("clean"), fs.suspects("read")) == ({"wipe"}, set())
+        fs.lists("read", "clean", "wipe", "more")
+        assert (fs.suspects("clean"), fs.suspects("more")) == ({"wipe"}, set())
+        fs.lists("read", "clean", "more", "late")
+        assert (fs.suspects("clean"), fs.suspects("more"), fs.suspects("late")) == ({"wipe"}, set(), {"wipe"})
+
+
+def test_what_left_is_known_after_a_restart_whatever_came_in_between(place: StateLocation) -> None:
+    with RenameStore(place) as book:
+        fs = Server(book)
+        fs.lists("wipe")
+    with RenameStore(place) as book:
+        fs.book = book
+        fs.restarts()
+        fs.lists()
+        fs.restarts()
+        fs.lists("clean")
+        assert fs.suspects("clean") == {"wipe"}
+    with RenameStore(place, readonly=True) as book:
+        assert [one.name for one in book.departed["fs"]] == ["wipe"]
+
+
+def test_a_tool_that_left_and_came_back_with_nothing_new_meanwhile_leaves_no_trace(place: StateLocation) -> None:
+    with RenameStore(place) as book:
+        fs = Server(book)
+        for names in (("read", "wipe"), ("read",), ("read", "wipe")):
+            fs.lists(*names)
+        assert book.departed == {}
+
+
+def test_two_gateways_that_are_offered_different_lists_do_not_write_in_turn(place: StateLocation) -> None:
+    with RenameStore(place) as one, RenameStore(place) as other:
+        old, new = Server(one), Server(other)
+        old.lists("read", "wipe")
+        new.bound = dict(old.bound)
+        new.lists("read", "clean")
+        one.refresh()
+        for _ in range(3):
+            old.lists("read", "wipe")
+            new.lists("read", "clean")
+            assert (one.refresh(), other.refresh()) == (False, False)
+        assert new.suspects("clean") == {"wipe"}
+
+
+def test_a_proposal_is_withdrawn_when_the_old_tool_returns(place: StateLocation) -> None:
+    with RenameStore(place) as book:
+        fs = Server(book)
+        fs.lists("wipe")
+        fs.lists("clean")
+        book.propose([tool("clean")], [proposal("wipe", "clean")], digest)
+        (one,) = book.proposals
+        assert (one.old, one.digest, one.old_digest, one.is_certain) == (
+            tool("wipe"),
+            "sha256:clean",
+            "sha256:wipe",
+            True,
+        )
+        fs.lists("clean", "wipe")
+        assert (list(book.proposals), fs.suspects("clean")) == ([], {"wipe"})
+
+
+def test_no_tool_became_two_and_only_what_was_looked_at_is_accepted(place: StateLocation) -> None:
+    with RenameStore(place) as book:
+        fs = Server(book)
+        fs.lists("wipe")
+        fs.lists("clean", "tidy")
+        book.propose([tool("clean"), tool("tidy")], [proposal("wipe", "clean")], digest)
+        assert book.accept(tool("clean"), tool("wipe"), by="ann", digest="sha256:other") is None
+        assert book.accept(tool("clean"), tool("wipe"), by="ann", digest="sha256:clean") is not None
+        assert book.accept(tool("tidy"), tool("wipe"), by="ann") is None
+        assert book.accept(tool("clean"), tool("wipe"), by="ann") is None
+        assert book.reject(tool("clean"), by="ann") is None
+        assert fs.suspects("tidy") == {"wipe"}
+
+
+def test_whoever_accepts_ends_the_search_for_the_old_tool_and_a_setting_does_not(place: StateLocation) -> None:
+    for by, then in (("ann", set[str]()), ("", {"wipe"})):
+        with RenameStore() as book:
+            fs = Server(book)
+            fs.lists("wipe")
+            fs.lists("clean")
+            book.accept(tool("clean"), tool("wipe"), by=by)
+            fs.lists("clean", "late")
+            assert fs.suspects("late") == then
+
+
+def test_a_decision_that_was_interrupted_before_the_redirect_is_completed_once(place: StateLocation) -> None:
+    ledger = Ledger.memory()
+    with RenameStore(place) as book:
+        fs = Server(book)
+        fs.lists("wipe")
+        fs.lists("clean")
+        book.accept(tool("clean"), tool("wipe"), by="ann", until="2027-02-01")
+        assert ledger.standing("fs@1/wipe@1") is None
+    with RenameStore(place) as book:
+        assert (redirect_accepted(book, ledger), redirect_accepted(book, ledger)) == (True, False)
+    standing = ledger.standing("fs@1/wipe@1")
+    assert standing is not None
+    assert (standing.status, standing.id, standing.until) == ("redirected", tool("clean"), "2027-02-01")
+
+
+def test_a_decision_is_taken_back_with_its_redirect_and_may_be_made_again(place: StateLocation) -> None:
+    ledger = Ledger.memory()
+    with RenameStore(place) as book:
+        fs = Server(book)
+        fs.lists("wipe")
+        fs.lists("clean")
+        decisions = RenameDecisions(book, ledger)
+        for _ in range(2):
+            assert decisions.accept(tool("clean"), tool("wipe"), by="ann", until="") is not None
+            assert ledger.scoped("").withdrawn["fs@1/wipe@1"].id == tool("clean")
+            assert decisions.undo(tool("clean")) is not None
+            assert ledger.scoped("").withdrawn["fs@1/wipe@1"].id == tool("wipe")
+            assert fs.suspects("clean") == {"wipe"}
+        assert decisions.undo(tool("clean")) is None
+
+
+def test_an_id_that_an_operator_redirected_elsewhere_stays_so() -> None:
+    ledger = Ledger.memory()
+    with RenameStore() as book:
+        fs = Server(book)
+        fs.lists("wipe")
+        fs.lists("clean")
+        ledger.redirect("fs/wipe", "fs/tidy")
+        book.accept(tool("clean"), tool("wipe"), by="ann")
+        assert not redirect_accepted(book, ledger)
+        assert ledger.withdrawn["fs@1/wipe@1"].id == tool("tidy")
+
+
+def test_a_server_that_brings_more_than_there_is_room_for_has_the_rest_kept_back(
+    monkeypatch: pytest.MonkeyPatch, place: StateLocation
+) -> None:
+    monkeypatch.setattr(store, "MAX_ARRIVED", 3)
+    with RenameStore(place) as book:
+        fs = Server(book)
+        fs.lists("wipe")
+        left_out = fs.lists("a", "b", "c", "d", "e")
+        assert (len(book.arrived), len(left_out)) == (3, 2)
+        assert {*book.arrived, *left_out} == {tool(name) for name in "abcde"}
+
+
+def test_a_tool_that_goes_and_comes_for_ever_fills_nothing(place: StateLocation) -> None:
+    with RenameStore(place) as book:
+        fs = Server(book)
+        fs.lists("wipe")
+        for number in range(12):
+            fs.lists(f"new{number}")
+            fs.lists(f"new{number}", "wipe")
+        assert sum(one.name == "wipe" for one in book.departed["fs"]) <= 5
+        assert all("wipe" in fs.suspects(f"new{number}") for number in range(12))
+
+
+@given(st.lists(SEVERAL, min_size=1, max_size=8))
+def test_whatever_a_server_does_each_tool_that_is_new_since_another_left_may_be_that_one(
+    lists: list[list[str]],
+) -> None:
+    with RenameStore() as book:
+        fs = Server(book)
+        ever: set[str] = set()
+        expected: dict[str, set[str]] = {}
+        for number, names in enumerate(lists):
+            if number % 3 == 2:
+                fs.restarts()
+            away = ever - {*names}
+            for name in names:
+                if name not in ever and away:
+                    expected[name] = set(away)
+            fs.lists(*names)
+            ever |= {*names}
+        for name in ever:
+            assert fs.suspects(name) >= expected.get(name, set())
+
+
+@given(st.lists(SEVERAL, min_size=2, max_size=6))
+def test_what_never_came_while_another_was_away_is_suspected_of_nothing(lists: list[list[str]]) -> None:
+    with RenameStore() as book:
+        fs = Server(book)
+        everything = sorted({name for names in lists for name in names})
+        fs.lists(*everything)
+        for names in lists:
+            fs.lists(*names)
+        assert book.arrived == {}
+
+
+WIPE, TIDY = "Wipe the whole disk clean, now.", "Sort the books of a shelf by size."
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "expected"),
+    [
+        ([("wipe", WIPE)], [("clean", WIPE)], [("wipe", "clean", True)]),
+        ([("wipe", WIPE), ("tidy", TIDY)], [("clean", WIPE), ("tidy", TIDY)], [("wipe", "clean", True)]),
+        # One definition, two tools: nothing tells which became which.
+        ([("start", WIPE), ("stop", WIPE)], [("begin", WIPE), ("stop", WIPE)], [("start", "begin", False)]),
+        ([("wipe", WIPE)], [("clean", WIPE), ("erase", WIPE)], [("wipe", "clean", False)]),
+        # The names say the opposite.
+        ([("start_vm", WIPE)], [("stop_vm", WIPE)], [("start_vm", "stop_vm", False)]),
+        ([("vm_lock", WIPE)], [("vm_unlock", WIPE)], [("vm_lock", "vm_unlock", False)]),
+        # A definition that says nothing identifies nothing.
+        ([("zulu", "Run it.")], [("yankee", "Run it.")], [("zulu", "yankee", False)]),
+        ([("wipe", WIPE)], [("tidy", TIDY)], []),
+    ],
+)
+def test_a_rename_is_certain_only_by_an_equal_distinctive_definition_that_is_unique(
+    before: list[tuple[str, str]], now: list[tuple[str, str]], expected: list[tuple[str, str, bool]]
+) -> None:
+    old, new = pins(*before), pins(*now)
+    found = propose_renames(old, new, old.keys() - new.keys(), new.keys() - old.keys())
+    assert [(one.old.tool, one.new.tool, one.is_certain) for one in found] == expected
+
+
+PAIRS: list[tuple[str, str, bool]] = [
+    ("start", "stop", True),
+    ("container_stop", "container_start", True),
+    ("enable_alerts", "disable_alerts", True),
+    ("readFile", "writeFile", True),
+    ("mute", "unmute", True),
+    ("get_vm", "fetch_vm", False),
+    ("start_vm", "start_machine", False),
+    ("up_and_down", "down_and_up", False),
+]
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), PAIRS)
+def test_names_that_say_the_opposite_are_known_in_both_orders(one: str, other: str, expected: bool) -> None:
+    assert (is_opposite(one, other), is_opposite(other, one)) == (expected, expected)
+
+
+@st.composite
+def both_lists(draw: st.DrawFn) -> tuple[dict[str, str], dict[str, str]]:
+    names = st.sampled_from([f"{verb}_{noun}" for verb in ("start", "stop", "get", "fetch") for noun in ("vm", "disk")])
+    texts = st.sampled_from([WIPE, TIDY, "Go.", "Read every page of one book."])
+    return draw(st.dictionaries(names, texts)), draw(st.dictionaries(names, texts))
+
+
+@given(both_lists())
+def test_no_tool_is_in_two_proposals_and_a_certain_one_is_unique_on_both_sides(lists: Any) -> None:
+    before, now = lists
+    old, new = pins(*before.items()), pins(*now.items())
+    found = propose_renames(old, new, old.keys() - new.keys(), new.keys() - old.keys())
+    assert len({one.old for one in found}) == len({one.new for one in found}) == len(found)
+    for one in found:
+        was, is_now = before[one.old.tool], now[one.new.tool]
+        assert one.old.tool not in now
+        assert one.new.tool not in before
+        if one.is_certain:
+            assert was == is_now
+            assert [*before.values()].count(was) == [*now.values()].count(was) == 1
+            assert not is_opposite(one.old.tool, one.new.tool)

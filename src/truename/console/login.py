@@ -10,8 +10,8 @@ from starlette.responses import RedirectResponse, Response
 from truename.auth.inbound.authentication import Authenticated
 from truename.auth.network.fetch import FetchError
 from truename.console.forms import own_form, same_origin_form
-from truename.console.page import RefusedError
 from truename.console.rendering import has_htmx, render
+from truename.console.sessions import SessionTooLargeError
 from truename.policy.principal import LOCAL
 
 if TYPE_CHECKING:
@@ -87,7 +87,10 @@ class ConsoleLogin:
         if not isinstance(admission, Authenticated) or not isinstance(token, str):
             return self._form(_REFUSED, 403)
         response = RedirectResponse(_START, 303)
-        self._sessions.begin_with_token(response, token.strip(), self._seconds)
+        try:
+            self._sessions.begin_with_token(response, token.strip(), self._seconds)
+        except SessionTooLargeError as error:
+            return self._form(str(error), 400)
         return response
 
     async def _at_provider(self, request: Request) -> Response:
@@ -110,8 +113,8 @@ class ConsoleLogin:
         response = RedirectResponse(target, 303)
         try:
             self._sessions.begin(response, principal, self._seconds)
-        except RefusedError as refusal:
-            return self._form(str(refusal), refusal.status)
+        except SessionTooLargeError as error:
+            return self._form(str(error), 400)
         return response
 
     async def _out(self, request: Request) -> Response:

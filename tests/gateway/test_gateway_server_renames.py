@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.gateway.office import Office
 from tests.gateway.staged import SPEC, Stage
@@ -270,6 +273,34 @@ async def test_a_profile_that_leaves_out_a_tool_leaves_out_what_may_be_that_tool
     house.decisions.reject(id_of("clean"), by="ann")
     house.look()
     assert [*house.registry.view(spec).table.values()] == ["read", "clean"]
+
+
+NAMES = ("read", "wipe", "a", "b", "c")
+
+
+@settings(max_examples=40)
+@given(st.lists(st.lists(st.sampled_from(NAMES), unique=True), max_size=6), st.booleans())
+def test_whatever_a_server_lists_no_tool_that_came_while_a_denied_one_was_away_runs(
+    several: list[list[str]], accepts: bool
+) -> None:
+    house = House(DENY["by id"], trust=Trust(auto_accept=accepts))
+    house.lists(READ, WIPE)
+    ever, suspected = {"read", "wipe"}, {"wipe"}
+    for number, names in enumerate(several):
+        if "wipe" not in names:
+            suspected |= {*names} - ever
+        ever |= {*names}
+        # Names keep their texts for a while, and the old tool's definition goes from one to the next.
+        texts = {name: WIPE if (number + place) % 3 == 0 else READ for place, name in enumerate(NAMES)}
+        house.lists(
+            *({**texts[name], "name": name} for name in names if name not in {"read", "wipe"}),
+            *(one for one in (READ, WIPE) if one["name"] in names),
+        )
+        accepted = {one.name: one.old for one in house.registry.renames.book.accepted}
+        # Where a setting says what became of both, nothing is left to suspect.
+        certain = accepted.keys() if id_of("wipe") in accepted.values() else set()
+        for name in {*names} & suspected - {one for one in certain if accepted[one] != id_of("wipe")}:
+            assert asyncio.run(house.outcome(name)) == "unknown_tool"
 
 
 async def test_hostile_names_and_a_thousand_renames_of_one_server_are_bounded_and_concern_no_other() -> None:

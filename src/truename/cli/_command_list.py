@@ -84,7 +84,7 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
             "Its rename tables become overrides; everything that cannot be imported is listed.",
             (
                 Example("import litellm.yaml --dry-run", "show the configuration without writing it"),
-                Example("import config.json --from metamcp", "name the gateway that the file is from"),
+                Example("import registry server.json --package npm", "write the server of an MCP registry's entry"),
             ),
         ),
         Command(

@@ -22,9 +22,11 @@ from truename.cli._proposal import (
     show_servers,
     show_variables,
 )
-from truename.cli._rendering import Cell, count, print_json, print_table, show, styled
+from truename.cli._questions import is_agreed, is_terminal
+from truename.cli._registry_entries import command_line, read_entry
+from truename.cli._rendering import Cell, count, print_json, print_table, say, show, styled
 from truename.clients import Machine
-from truename.clients.importers import KINDS, ImportedConfig, names_of, read_peer
+from truename.clients.importers import KINDS, PACKAGES, ImportedConfig, names_of, read_peer
 from truename.config import Settings
 from truename.config.proposal import Proposal, propose
 from truename.conventions import Finding, Severity
@@ -32,7 +34,23 @@ from truename.files.user import at_home
 
 __all__ = ["import_"]
 
-Peer = Annotated[Path, Parameter(name="FILE", help="The other gateway's configuration, or a directory of them.")]
+Peer = Annotated[
+    str,
+    Parameter(
+        name="FILE",
+        help="The other gateway's configuration, or a directory of them; or the word registry and an entry of the MCP "
+        "registry: a file, an address, or a name with --registry.",
+    ),
+]
+Package = Annotated[
+    str | None,
+    Parameter(name="--package", metavar="KIND", help=f"What to take of a registry's entry: {', '.join(PACKAGES)}."),
+]
+RegistryUrl = Annotated[
+    str | None, Parameter(name="--registry", metavar="URL", help="The MCP registry that is asked for a name.")
+]
+Agreed = Annotated[bool, Parameter(name="--yes", show_default=False, help="Write a registry's entry without asking.")]
+_REGISTRY = "registry"
 From = Annotated[
     str | None,
     Parameter(name="--from", metavar="GATEWAY", help=f"The other gateway, if it is not detected: {', '.join(KINDS)}."),
@@ -54,6 +72,9 @@ class _Result(NamedTuple):
 def import_(
     *files: Peer,
     kind: From = None,
+    package: Package = None,
+    registry: RegistryUrl = None,
+    yes: Agreed = False,
     out: Out = Path("truename.toml"),
     copy_secrets: CopySecrets = False,
     dry_run: DryRun = False,
@@ -65,13 +86,21 @@ def import_(
         check_free(out, force=force)
     if not files:
         raise UsageError(fact="no FILE was given", advice="Give the configuration of another gateway.")
-    imports = tuple(imported for file in files for imported in read_peer(at_home(file), kind))
+    if is_entry := files[0] == _REGISTRY and len(files) > 1:
+        imports = tuple(read_entry(source, package=package, registry=registry) for source in files[1:])
+    elif package or registry:
+        option = "--package" if package else "--registry"
+        raise UsageError(fact=f"{option} is about an entry of the MCP registry", advice="Write: import registry NAME.")
+    else:
+        imports = tuple(imported for file in files for imported in read_peer(at_home(Path(file)), kind))
     proposal = propose((seen for imported in imports for seen in imported.seen), Machine.here().environ)
     if not proposal.servers:
         raise _nothing(imports, proposal)
     settings, findings = _settings(imports, proposal)
-    head = tuple(f"Imported from {KINDS[imported.kind].title}: {imported.file}" for imported in imports[:_MOST])
+    head = tuple(f"Imported from {_title(imported)}: {imported.file}" for imported in imports[:_MOST])
     texts = prepare(proposal, out, settings, head=head, copy_secrets=copy_secrets, force=force or dry_run)
+    if is_entry and not dry_run and not yes:
+        _confirm(proposal)
     written = [] if dry_run else save_all(texts, force=force)
     result = _Result(imports, proposal, settings, findings, texts, tuple(written))
     if as_json:
@@ -81,6 +110,20 @@ def import_(
             sys.stdout.write(texts.text)
         _summary(result, error=dry_run)
     return EXIT_FINDINGS if findings or proposal.refused else 0
+
+
+def _title(imported: ImportedConfig) -> str:
+    return KINDS[imported.kind].title if imported.kind in KINDS else "the MCP registry"
+
+
+def _confirm(proposal: Proposal) -> None:
+    """Ask whether what a registry's entry starts may be written: nobody vouches for it. Raises `UsageError`."""
+    for merged in proposal.servers:
+        say(f"{merged.server.key} ({merged.server.registry_name}) is: {command_line(merged.server)}")
+    if not is_terminal():
+        raise UsageError(fact="nothing was written", advice="Read the command above, and give --yes.")
+    if not is_agreed("Write it? [y/N]"):
+        raise UsageError(fact="nothing was written", advice="--dry-run shows the whole configuration.")
 
 
 def _settings(imports: tuple[ImportedConfig, ...], proposal: Proposal) -> tuple[Settings, tuple[Finding, ...]]:
@@ -93,7 +136,7 @@ def _settings(imports: tuple[ImportedConfig, ...], proposal: Proposal) -> tuple[
 
 
 def _nothing(imports: tuple[ImportedConfig, ...], proposal: Proposal) -> UsageError:
-    whose = ", ".join(f"{imported.file} ({KINDS[imported.kind].title})" for imported in imports[:_MOST])
+    whose = ", ".join(f"{imported.file} ({_title(imported)})" for imported in imports[:_MOST])
     if proposal.refused:
         first = proposal.refused[0]
         return UsageError(fact=f"no server of {whose} can be used: {first.problem}", advice=first.remedy)
@@ -109,7 +152,7 @@ def _summary(result: _Result, *, error: bool) -> None:
     show_servers(proposal, error=error)
     show("", error=error)
     renames = sum(map(len, settings.overrides.values()))
-    titles = ", ".join(dict.fromkeys(KINDS[imported.kind].title for imported in imports))
+    titles = ", ".join(dict.fromkeys(_title(imported) for imported in imports))
     counted = f"{count(len(proposal.servers), 'server')} and {count(renames, 'name')} of {titles}."
     show(styled(counted, "bold"), error=error)
     show_refused(proposal)

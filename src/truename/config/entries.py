@@ -305,6 +305,7 @@ class Variables:
             cwd=text(entry.cwd) or None,
             url=text(entry.url) if entry.seen.server.url is not None else None,
             headers=MappingProxyType({name: text(template) for name, template in entry.headers.items()}),
+            registry_name=entry.seen.server.registry_name,
             identity=entry.seen.server.identity,
         )
 

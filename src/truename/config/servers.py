@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "KNOWN",
     "MAX_KEY",
+    "REGISTRY_NAME",
     "SERVER",
     "STANDINS",
     "ServerConfig",
@@ -94,6 +95,8 @@ _HOST: Final = re.compile(
 STANDINS: Final = ("1", "https://a.invalid/")
 # A text that can only be meant as the version of an integration.
 _NUMBER: Final = re.compile(r"@?v?([0-9]+)")
+REGISTRY_NAME: Final = re.compile(r"(?=.{3,200}\Z)[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+")
+"""The whole form of a server's name in the MCP registry: reverse DNS, a slash, and the server."""
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _PLAIN: Final = {"type": ["string", "number", "boolean"]}
 _VERSION: Final = {"type": "integer", "minimum": 1, "maximum": MAX_VERSION}
@@ -161,6 +164,17 @@ def _any_case(word: str) -> str:
 
 
 _COMMAND: Final = FieldType(name="text", read=_read_command, schema={"type": "string", "pattern": r"\S"})
+
+
+def _read_registry_name(fields: Fields, name: str) -> str | None:
+    found = fields.text(name)
+    if found is not None and not REGISTRY_NAME.fullmatch(found):
+        fields.add(name, f"{excerpt(found)} is not a name of the MCP registry", "Write it as io.github.owner/server.")
+        return None
+    return found
+
+
+_REGISTRY: Final = FieldType(name="name in the MCP registry", read=_read_registry_name, schema=TEXT.schema)
 _ARGUMENTS: Final = FieldType(name="list of texts", read=TEXTS.read, schema={"type": "array", "items": _PLAIN})
 _ENV: Final = FieldType(
     name="table: variable -> text",
@@ -298,6 +312,12 @@ class ServerConfig:
         EMPTY, _HEADERS, "HTTP headers of every request; write secrets as ${NAME}.", live=True, secret=True
     )
     auth: Auth | None = setting(None, _AUTH, "How the gateway gets access tokens for the server.", live=True)
+    registry_name: str | None = setting(
+        None,
+        _REGISTRY,
+        "Its name in the MCP registry, as io.github.owner/server: metadata, never part of an id.",
+        live=True,
+    )
     identity: ServerIdentity = UNDECLARED
     unset: tuple[UnsetReference, ...] = ()
 

@@ -452,7 +452,9 @@ class ShownTools:
             return View(spec, table, prompts_described(table, texts), texts=texts)
         flat = () if spec.only or spec.dialect in _FLAT else self._flat(table)
         texts = ServerTexts.under(table) if self.settings.names_in_texts else AS_THEY_ARE
-        view = View(spec, table, described(table, dialects.get("openai"), flat, self._day, texts), texts=texts)
+        is_alone = spec.only is not None
+        rows = described(table, dialects.get("openai"), flat, self._day, texts, is_alone=is_alone)
+        view = View(spec, table, rows, texts=texts)
         if spec.unlimited is spec:
             self.tool_search.claim(view)
         return view

@@ -75,7 +75,11 @@ _LAST: Final = (
 )
 _END: Final = "UPDATE rename_gone SET ended = ? WHERE tool = ? AND ended = 0"
 _FORGET_GONE: Final = "DELETE FROM rename_gone WHERE tool = ? AND ended = 0"
-_LATER: Final = "SELECT 1 FROM rename_come WHERE server = ? AND number > ? AND word IN ('new', 'proposed') LIMIT 1"
+# A setting's acceptance says nothing of other tools.
+_LATER: Final = (
+    "SELECT 1 FROM rename_come WHERE server = ? AND number > ? "
+    "AND (word IN ('new', 'proposed') OR (word = 'accepted' AND by = '')) LIMIT 1"
+)
 _OPEN: Final = "SELECT began FROM rename_gone WHERE tool = ? AND ended = 0"
 _REOPEN: Final = (
     "UPDATE rename_gone SET ended = 0 WHERE tool = ? AND began = (SELECT max(began) FROM rename_gone WHERE tool = ?)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-__all__ = ["SAMPLES"]
+__all__ = ["REGISTRY_ENTRY", "SAMPLES"]
 
 SAMPLES: Final[dict[str, dict[str, Any]]] = {
     "toolhive": {
@@ -208,4 +208,32 @@ SAMPLES: Final[dict[str, dict[str, Any]]] = {
             "clock": {"command": "uvx", "args": ["clock"], "keep_alive": False, "auth": "oauth"},
         }
     },
+}
+REGISTRY_ENTRY: Final[dict[str, Any]] = {
+    "$schema": "https://static.modelcontextprotocol.io/schemas/2025-09-29/server.schema.json",
+    "name": "io.github.example/tickets",
+    "description": "Tickets.",
+    "version": "1.2.0",
+    "packages": [
+        {
+            "registryType": "npm",
+            "registryBaseUrl": "https://registry.npmjs.org",
+            "identifier": "@example/tickets",
+            "version": "1.2.0",
+            "transport": {"type": "stdio"},
+            "runtimeHint": "npx",
+            "runtimeArguments": [{"type": "named", "name": "--quiet"}],
+            "packageArguments": [
+                {"type": "positional", "value": "serve"},
+                {"type": "named", "name": "--region", "default": "eu"},
+                {"type": "named", "name": "--root", "isRequired": True, "format": "filepath"},
+                {"type": "named", "name": "--optional", "valueHint": "x"},
+            ],
+            "environmentVariables": [
+                {"name": "TICKETS_TOKEN", "isSecret": True, "isRequired": True},
+                {"name": "LEVEL", "default": "info"},
+                {"name": "UNUSED"},
+            ],
+        }
+    ],
 }

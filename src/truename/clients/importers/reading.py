@@ -107,7 +107,7 @@ _EMPTY: Final[tuple[object, ...]] = (None, "", [], {}, False)
 class ConfigReading:
     """A reader of one file, which collects servers, renames and findings."""
 
-    def __init__(self, kind: str, title: str, path: Path, spelling: str = "braces") -> None:
+    def __init__(self, kind: str, title: str, path: Path | str, spelling: str = "braces") -> None:
         self.kind = kind
         self.title = title
         self.path = path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from truename.errors import InvalidCall, ResolutionError, TruenameError, UnknownTool, excerpt
+from truename.errors import InvalidCall, NotAllowed, ResolutionError, TruenameError, UnknownTool, excerpt
 from truename.gateway.call_records import current_record, noted
 from truename.gateway.calls.context import CallContext, ResolvedCall
 from truename.gateway.calls.definition_guard import DefinitionGuard
@@ -18,6 +18,7 @@ from truename.gateway.calls.forward import forward
 from truename.gateway.calls.repeats import Repeats
 from truename.gateway.elicitation.program_runs import ProgramRun
 from truename.gateway.mcp.methods import check_request, in_envelope
+from truename.gateway.mcp.requests import is_from_app_host
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.json_text import RepeatedKeyError, read_strictly, whole
@@ -25,6 +26,7 @@ from truename.gateway.protocol.routing_headers import param_headers, param_misma
 from truename.gateway.protocol.specification import HEADER_MISMATCH, INVALID_PARAMS
 from truename.gateway.trust.approving import Approval, session_of
 from truename.gateway.upstream_errors import UpstreamError, printable
+from truename.gateway.views.app_bridge import is_for
 from truename.gateway.views.contexts import ContextRefused
 from truename.gateway.views.near_names import near_names_ready
 from truename.gateway.views.versions import Versions
@@ -155,7 +157,7 @@ class CallPath:
         Arguments on which something depends are read out. Raises `InvalidCall`.
         """
         registry = self._registry
-        params = registry.tool_search.unwrapped(call.shown, call.params)
+        params = registry.tool_search.unwrapped(call.shown.for_models, call.params)
         if registry.access.reads_arguments or registry.call_records.reads_arguments:
             params = _with_read_arguments(params)
         if (record := current_record()) is not None:
@@ -168,7 +170,9 @@ class CallPath:
 
     async def _own_tool(self, call: CallContext) -> Raw | None:
         """Return the result of one of the gateway's own tools; None for a server's tool. Raises `InvalidCall`."""
-        result = await self._registry.tool_search.answer(call.shown, call.params, partial(self._meaning, call))
+        result = await self._registry.tool_search.answer(
+            call.shown.for_models, call.params, partial(self._meaning, call)
+        )
         if result is not None:
             self._repeats.over(call.request, call.view.spec)
         return result
@@ -176,6 +180,7 @@ class CallPath:
     async def _resolve(self, call: CallContext) -> ResolvedCall:
         """Find the tool. Raises `ResolutionError`, also for a tool that does not exist for this caller.
 
+        Raises `NotAllowed` for a tool that is for apps alone, from a client that shows none.
         Headers that contradict the arguments are refused with `MCPError` (HEADER_MISMATCH).
         """
         registry, view, name = self._registry, call.view, call.name
@@ -185,6 +190,8 @@ class CallPath:
         if (record := current_record()) is not None:
             record.found(tool, registry.vetting.digest_of(tool))
         registry.access.check_known(view, id, call.context, name)
+        if not is_for("model", tool.definition) and not is_from_app_host(call.request):
+            raise NotAllowed(id=id, rule="not_for_llm", decision="it is for apps, which this client does not show")
         self._repeats.over(call.request, view.spec)
         params = self._with_checked_headers(call, id)
         upstream, own_name = registry.origin(view, id)

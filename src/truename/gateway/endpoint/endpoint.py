@@ -18,6 +18,7 @@ from truename.gateway.calls.tasks import TaskRequests
 from truename.gateway.endpoint.audience import Audience
 from truename.gateway.endpoint.primitives import WORDS, Primitives
 from truename.gateway.mcp.methods import announced, check_request, discovered, in_envelope, initialized, negotiated
+from truename.gateway.mcp.requests import is_from_app_host
 from truename.gateway.protocol.callers import first_header, principal_of
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.operations import timed
@@ -227,7 +228,7 @@ class Endpoint:
     async def _listed(self, request: Request) -> dict[str, Any]:
         try:
             view = self._registry.access.limited(self._view(request), self._context_of(request))
-            view = self._registry.tool_search.listed(view)
+            view = self._registry.tool_search.listed(view if is_from_app_host(request) else view.for_models)
             tools, following = view.page_json((request.params or {}).get("cursor"))
         except (TruenameError, ContextRefused) as error:
             raise MCPError(INVALID_PARAMS, str(error)) from error

@@ -10,9 +10,10 @@ from truename.gateway.mcp.schema import wrong_params
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ClientDescription"]
+__all__ = ["UI_EXTENSION", "ClientDescription", "shows_apps"]
 
-# Icons, descriptions and extensions are not read.
+UI_EXTENSION: Final = "io.modelcontextprotocol/ui"
+# Icons, descriptions and other extensions are not read.
 _READ: Final = ("elicitation", "sampling", "roots", "tasks")
 
 
@@ -39,12 +40,24 @@ class ClientDescription:
             return None
         info, said = params["clientInfo"], params["capabilities"]
         capabilities = {key: _without_null(said[key]) for key in _READ if said.get(key) is not None}
+        if shows_apps(said):
+            capabilities["extensions"] = {UI_EXTENSION: {}}
         return cls(params["protocolVersion"], info["name"], info["version"], info.get("title"), capabilities)
 
     def said(self) -> dict[str, Any]:
         """Return the parameters of ``initialize``, as far as something of them is kept."""
         info = {"name": self.name, "version": self.version, **({} if self.title is None else {"title": self.title})}
         return {"protocolVersion": self.protocol_version, "capabilities": self.capabilities, "clientInfo": info}
+
+
+def shows_apps(capabilities: Mapping[str, Any]) -> bool:
+    """Tell whether a client with these capabilities shows apps, and so keeps tools that are for them from models.
+
+    >>> shows_apps({"extensions": {"io.modelcontextprotocol/ui": {}}}), shows_apps({"extensions": []})
+    (True, False)
+    """
+    extensions = capabilities.get("extensions")
+    return isinstance(extensions, dict) and isinstance(extensions.get(UI_EXTENSION), dict)
 
 
 def _without_null(value: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from truename.gateway.mcp.client import shows_apps
 from truename.gateway.protocol.specification import CLIENT_CAPABILITIES_META_KEY
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from truename.gateway.mcp.connection import Channel, ClientConnection
 
-__all__ = ["Request", "RequestId", "declared_by", "progress_token"]
+__all__ = ["Request", "RequestId", "declared_by", "is_from_app_host", "progress_token"]
 
 RequestId = int | str
 
@@ -57,3 +58,11 @@ def declared_by(request: Request) -> Mapping[str, Any]:
     meta = (request.params or {}).get("_meta")
     said = meta.get(CLIENT_CAPABILITIES_META_KEY) if isinstance(meta, dict) else None
     return said if isinstance(said, dict) else {}
+
+
+def is_from_app_host(request: Request) -> bool:
+    """Tell whether a request's client shows apps: a session says it when it begins, a stateless request by itself."""
+    if request.connection.is_modern:
+        return shows_apps(declared_by(request))
+    client = request.connection.client
+    return client is not None and shows_apps(client.capabilities)

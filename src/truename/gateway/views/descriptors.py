@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.gateway.protocol.own_meta import OWN_PREFIX, without_own_meta
 from truename.gateway.protocol.pages import WrittenItem
 from truename.gateway.protocol.schemas import readable
+from truename.gateway.views.app_bridge import with_ui_uris
+from truename.gateway.views.resources import behind
 from truename.naming import ListedName, listing, renamed
 
 if TYPE_CHECKING:
@@ -28,16 +31,25 @@ _META_OF: Final = {key: f"{META_PREFIX}{key}" for key in ("openai_name", "canoni
 
 
 def described(
-    table: NameTable, openai: Dialect, flat: Sequence[NameTable], today: date, texts: ServerTexts
+    table: NameTable,
+    openai: Dialect,
+    flat: Sequence[NameTable],
+    today: date,
+    texts: ServerTexts,
+    *,
+    is_alone: bool = False,
 ) -> tuple[tuple[ToolId, Mapping[str, Any]], ...]:
     """Return the descriptors of a table with their tools: definitions with the wire name, and the two other names.
 
     ``openai_name`` is the wire name where OpenAI accepts it, else the tool's name in the first of the ``flat`` tables
     that has it; a tool that the style gives no legal name has none. A name that was
     redirected has a descriptor of its own until its day is over; its description begins with the present name. What is
-    said of the server's own tools is said as ``texts`` reads it.
+    said of the server's own tools is said as ``texts`` reads it. Where a server is alone (``is_alone``), its tools link
+    to their apps as it says; elsewhere behind its key.
     """
-    return tuple((one.id, _descriptor(one, table, openai, flat, texts)) for one in listing(table, today))
+    return tuple(
+        (one.id, _descriptor(one, table, openai, flat, texts, is_alone=is_alone)) for one in listing(table, today)
+    )
 
 
 def described_again(
@@ -69,7 +81,13 @@ def described_again(
 
 
 def _descriptor(
-    listed: ListedName, table: NameTable, openai: Dialect, flat: Sequence[NameTable], texts: ServerTexts
+    listed: ListedName,
+    table: NameTable,
+    openai: Dialect,
+    flat: Sequence[NameTable],
+    texts: ServerTexts,
+    *,
+    is_alone: bool = False,
 ) -> WrittenItem:
     wire, id = listed.name, listed.id
     definition = without_own_meta(readable(renamed(texts.definition(table.catalog[id]), listed)))
@@ -78,6 +96,8 @@ def _descriptor(
     names = {**({"openai_name": legal} if legal else {}), "canonical_name": str(id)}
     meta = definition.get("_meta")
     meta = dict(meta) if isinstance(meta, dict) else {}
+    if not is_alone:
+        meta = dict(with_ui_uris(meta, partial(behind, table.catalog[id].origin.server)))
     meta |= {_META_OF[key]: name for key, name in names.items()}
     if listed.now:
         meta |= {f"{META_PREFIX}renamed_to": listed.now, f"{META_PREFIX}listed_until": listed.until}

@@ -1,7 +1,8 @@
 """Resources and templates of all servers: which are shown, under which URI, and to whom a URI leads.
 
 A URI belongs to the server that listed it first. Where another one has it too, its own is shown behind its key
-(``truename://KEY/URI``), which always leads to that server; so a URI that was read never becomes another's.
+(``truename://KEY/URI``), which always leads to that server; so a URI that was read never becomes another's. A page of
+an app (``ui://``) is always shown behind its server's key, as its tools link to it (``ui://truename/KEY/...``).
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["ResourcePlace", "ResourceView", "Resources", "behind", "is_behind"]
 
 _SCHEME: Final = "truename://"
+_UI: Final = "ui://"
+# A link to an app has to begin with ui://.
+_UI_BEHIND: Final = "ui://truename/"
 _LISTED: Final = ("resources", "templates")
 # Templates by which a URI may be routed, of one server; the others are reached behind its key.
 _MOST_TEMPLATES: Final = 500
@@ -53,16 +57,23 @@ def behind(server: str, uri: str) -> str:
 
     >>> behind("my files", "file:///{path}")
     'truename://my%20files/file:///{path}'
+    >>> behind("clock", "ui://face.html")
+    'ui://truename/clock/face.html'
     """
+    if uri.startswith(_UI):
+        return f"{_UI_BEHIND}{quote(server, safe='')}/{uri.removeprefix(_UI)}"
     return f"{_SCHEME}{quote(server, safe='')}/{uri}"
 
 
 def is_behind(uri: str) -> bool:
     """Tell whether a URI names the server that it leads to."""
-    return uri.startswith(_SCHEME)
+    return uri.startswith((_SCHEME, _UI_BEHIND))
 
 
 def _split(uri: str) -> ResourcePlace | None:
+    if uri.startswith(_UI_BEHIND):
+        key, _, own = uri.removeprefix(_UI_BEHIND).partition("/")
+        return ResourcePlace(unquote(key), _UI + own)
     if not uri.startswith(_SCHEME):
         return None
     key, _, own = uri.removeprefix(_SCHEME).partition("/")
@@ -179,6 +190,9 @@ class Resources:
         for server, uri, entry in self._entries(kind, name):
             if only not in {None, server}:
                 continue
-            is_plain = only is not None or (self.owners[uri] == server and not uri.startswith(_SCHEME))
+            # Tools link to apps whose URIs need not be listed: their form depends on nothing that comes and goes.
+            is_plain = only is not None or (
+                self.owners[uri] == server and not is_behind(uri) and not uri.startswith(_UI)
+            )
             shown = uri if is_plain else behind(server, uri)
             yield ShownResource(ResourcePlace(server, uri), shown, entry if is_plain else {**entry, kind.key: shown})

@@ -14,6 +14,7 @@ from truename.config.addresses import MAIN, SERVERS, path_of
 from truename.errors import UnknownDialect, excerpt
 from truename.gateway.protocol.pages import Pages
 from truename.gateway.protocol.routing_headers import mirrored_arguments
+from truename.gateway.views.app_bridge import is_for
 from truename.gateway.views.contexts import unknown_context
 from truename.gateway.views.profiled import Limits
 from truename.gateway.views.texts import AS_THEY_ARE, ServerTexts
@@ -146,6 +147,12 @@ class View:
         texts = self.texts.without(hidden)
         kept = tuple(one for one in self.described if one[0] not in hidden)
         return View(self.spec, self.table, texts.retold(kept, self.table, self.texts), self, texts)
+
+    @cached_property
+    def for_models(self) -> View:
+        """The view without the tools that are for apps alone; itself, if there are none."""
+        own = frozenset(id for id, tool in self.described if not is_for("model", tool))
+        return self.without(own) if own else self
 
     @cached_property
     def pages(self) -> Pages:

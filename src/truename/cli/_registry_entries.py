@@ -1,0 +1,83 @@
+"""Read an entry of the MCP registry: from a file, from its address, or by name from a registry that is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, urlsplit
+
+from truename.cli._errors import UsageError
+from truename.clients.importers import read_plain, registry_entry
+from truename.config.files import decode
+from truename.config.servers import REGISTRY_NAME
+from truename.errors import ConfigError, excerpt
+from truename.files.user import at_home
+
+if TYPE_CHECKING:
+    from truename.clients.importers import ImportedConfig
+    from truename.config import ServerConfig
+
+__all__ = ["command_line", "read_entry"]
+
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_LATEST: Final = "/v0.1/servers/{}/versions/latest"
+
+
+def read_entry(source: str, *, package: str | None, registry: str | None) -> ImportedConfig:
+    """Return the server of an entry. Raises `ConfigError`, `UsageError`."""
+    if registry is not None:
+        if not REGISTRY_NAME.fullmatch(source):
+            raise UsageError(
+                fact=f"{excerpt(source)} is not a name of the MCP registry",
+                advice="Write it as io.github.owner/server, or leave out --registry for a file or an address.",
+            )
+        source = registry.rstrip("/") + _LATEST.format(quote(source, safe=""))
+    if "://" in source:
+        return registry_entry(_fetched(source), source, package)
+    path = at_home(Path(source))
+    if REGISTRY_NAME.fullmatch(source) and not path.exists():
+        raise UsageError(fact=f"there is no file {source}", advice="To ask a registry, name it with --registry URL.")
+    return registry_entry(read_plain(path), path, package)
+
+
+def _fetched(url: str) -> dict[str, Any]:
+    try:
+        parts = urlsplit(url)
+        is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+    except ValueError:
+        is_safe = False
+    if not is_safe or not url.isprintable():
+        raise UsageError(fact=f"{excerpt(url)} is not an https address", advice="Give https://HOST/PATH, or a file.")
+    # The network is a heavy import, and most imports read files.
+    import anyio  # noqa: PLC0415
+
+    from truename.auth.network.fetch import FetchError  # noqa: PLC0415
+    from truename.auth.network.web import web  # noqa: PLC0415
+
+    async def get() -> tuple[int, bytes]:
+        async with web() as fetch:
+            found = await fetch(url)
+            return found.status, found.body
+
+    def refused(problem: str) -> ConfigError:
+        return ConfigError(file=url, key="", problem=problem, remedy="Check the address, or save the entry in a file.")
+
+    try:
+        status, body = anyio.run(get)
+    except FetchError as error:
+        raise refused(str(error)) from error
+    if status != 200:
+        raise refused(f"the answer has status {status}")
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as error:
+        raise refused("it is not UTF-8") from error
+    return decode(text, url, toml=False)
+
+
+def command_line(server: ServerConfig) -> str:
+    """Return what would run or be reached, on one line: each word in quotes, so that none hides another."""
+    if server.url is not None:
+        return server.url
+    return " ".join(json.dumps(word, ensure_ascii=True) for word in (server.command or "", *server.args))

@@ -1,0 +1,192 @@
+"""`truename import registry`: an entry of the MCP registry becomes a server, and a hostile one is refused."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.clients.importers.samples import REGISTRY_ENTRY
+from truename.config import load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.cli.conftest import Run
+
+ENTRY = REGISTRY_ENTRY
+ENVIRON = dict.fromkeys(["TICKETS_ROOT", "TICKETS_TICKETS_TOKEN", "TICKETS_TOKEN", "TICKETS_KEY", "PATH"], "x")
+REMOTE: dict[str, Any] = {
+    "type": "streamable-http",
+    "url": "https://tickets.example/mcp",
+    "headers": [
+        {"name": "Authorization", "value": "Bearer {key}", "variables": {"key": {"isSecret": True}}, "isSecret": True},
+        {"name": "X-Team", "value": "core"},
+    ],
+}
+
+
+def entry(**changes: object) -> dict[str, Any]:
+    return deepcopy(ENTRY) | changes
+
+
+def package(**changes: object) -> dict[str, Any]:
+    return entry(packages=[ENTRY["packages"][0] | changes])
+
+
+def write(document: object) -> Path:
+    path = Path("server.json")
+    path.write_text(json.dumps(document), "utf-8")
+    return path
+
+
+def test_a_package_becomes_a_server_whose_secrets_are_references(run: Run) -> None:
+    outcome = run("import", "registry", write(ENTRY), "--yes")
+    text = Path("truename.toml").read_text("utf-8")
+    (server,) = load("truename.toml", ENVIRON).servers
+
+    assert outcome.status == 1, outcome.err
+    assert "--quiet" in outcome.out + outcome.err
+    assert server.key == "tickets"
+    assert server.registry_name == "io.github.example/tickets"
+    assert server.command == "npx"
+    assert server.args == ("-y", "--quiet", "@example/tickets@1.2.0", "serve", "--region", "eu", "--root", "x")
+    assert server.env == {"TICKETS_TOKEN": "x", "LEVEL": "info"}
+    assert "${TICKETS_ROOT}" in text
+    assert "${TICKETS_TICKETS_TOKEN}" in text
+
+
+def test_a_remote_is_chosen_by_name_and_its_secret_is_a_reference(run: Run) -> None:
+    path = write(entry(remotes=[REMOTE]))
+
+    undecided = run("import", "registry", path, "--yes")
+    chosen = run("import", "registry", path, "--yes", "--package", "remote")
+    (server,) = load("truename.toml", ENVIRON).servers
+
+    assert undecided.status == 2
+    assert "npm, remote" in undecided.err
+    assert chosen.status == 1
+    assert server.url == "https://tickets.example/mcp"
+    assert server.headers == {"Authorization": "Bearer x", "X-Team": "core"}
+
+
+def test_nothing_is_written_before_somebody_agrees(run: Run) -> None:
+    outcome = run("import", "registry", write(ENTRY))
+
+    assert outcome.status == 2
+    assert '"npx" "-y" "--quiet" "@example/tickets@1.2.0"' in outcome.err
+    assert not Path("truename.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "identifier", "words"),
+    [
+        ("pypi", "tickets-mcp", ("uvx", "tickets-mcp@1.2.0")),
+        ("oci", "ghcr.io/example/tickets", ("docker", "run", "-i", "--rm", "ghcr.io/example/tickets:1.2.0")),
+        ("oci", "example/tickets:7", ("docker", "run", "-i", "--rm", "example/tickets:7")),
+    ],
+)
+def test_each_kind_of_package_has_its_command(run: Run, kind: str, identifier: str, words: tuple[str, ...]) -> None:
+    one = {"registryType": kind, "identifier": identifier, "version": "1.2.0", "transport": {"type": "stdio"}}
+
+    outcome = run("import", "registry", write(entry(packages=[one])), "--yes")
+    (server,) = load("truename.toml", ENVIRON).servers
+
+    assert outcome.status == 0, outcome.err
+    assert (server.command, *server.args) == words
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        package(identifier="--registry=https://evil.example"),
+        package(identifier="$(touch x)"),
+        package(identifier="git+https://evil.example/x"),
+        package(version="1.0 --privileged"),
+        package(version="-x"),
+        package(runtimeHint="bash"),
+        package(registryBaseUrl="https://evil.example"),
+        package(registryBaseUrl="https://registry.npmjs.org@evil.example"),
+        package(registryType="mcpb"),
+        package(packageArguments=[{"type": "positional", "value": "${AWS_SECRET_ACCESS_KEY}"}]),
+        package(packageArguments=[{"type": "positional", "value": "$HOME"}]),
+        package(packageArguments=[{"type": "positional", "value": "a\nb"}]),
+        package(packageArguments=[{"type": "named", "name": "serve", "value": "x"}]),
+        package(environmentVariables=[{"name": "A=B", "value": "x"}]),
+        package(environmentVariables=[{"name": "A", "default": "${AWS_SECRET_ACCESS_KEY}"}]),
+        package(environmentVariables=["A"]),
+        entry(packages=[], remotes=[REMOTE | {"url": "http://tickets.example/mcp"}]),
+        entry(packages=[], remotes=[REMOTE | {"url": "https://{host}/mcp", "variables": {"host": {"value": "e"}}}]),
+        entry(packages=[], remotes=[REMOTE | {"url": "https://user@tickets.example/mcp"}]),
+        entry(packages=[], remotes=[REMOTE | {"url": "https://[/mcp"}]),
+        entry(packages=[], remotes=[REMOTE | {"url": "https://tickets.example/${AWS_SECRET_ACCESS_KEY}"}]),
+        entry(packages=[], remotes=[REMOTE | {"headers": [{"name": "A: b\r\nC", "value": "x"}]}]),
+        entry(packages=[], remotes=[REMOTE | {"type": "stdio"}]),
+        entry(packages="x", remotes={"a": 1}),
+        entry(packages=[None, [], 7]),
+        entry(name="../../etc/passwd"),
+        entry(name="io.github.example/tickets\n"),
+        entry(name="io.github.example/"),
+        entry(name=7),
+        [],
+        {"server": {"server": ENTRY}},
+    ],
+)
+def test_a_hostile_entry_runs_nothing_and_writes_nothing(run: Run, document: object) -> None:
+    outcome = run("import", "registry", write(document), "--yes")
+
+    assert outcome.status == 2
+    assert "server.json" in outcome.err
+    assert sorted(path.name for path in Path().iterdir() if path.is_file()) == ["server.json"]
+
+
+@pytest.mark.parametrize("source", ["http://tickets.example/x", "file:///etc/passwd", "https://[", "io.github.a/b"])
+def test_an_address_that_is_not_https_is_refused(run: Run, source: str) -> None:
+    assert run("import", "registry", source, "--yes").status == 2
+
+
+def test_a_variable_that_is_set_already_cannot_be_named(run: Run) -> None:
+    secret = {"name": "AWS_SECRET_ACCESS_KEY", "isSecret": True}
+    run("import", "registry", write(entry(packages=[], remotes=[REMOTE | {"headers": [secret]}])), "--yes")
+
+    assert "${TICKETS_AWS_SECRET_ACCESS_KEY}" in Path("truename.toml").read_text("utf-8")
+
+
+class _Registry(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        path = "/v0.1/servers/io.github.example%2Ftickets/versions/latest"
+        body = json.dumps({"server": ENTRY, "_meta": {}}).encode() if self.path == path else b"x" * 2**21
+        self.send_response(302 if self.path == "/moved" else 200)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.fixture
+def registry() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Registry)
+    Thread(target=server.serve_forever).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_name_is_asked_of_the_registry_that_is_named(run: Run, registry: str) -> None:
+    outcome = run("import", "registry", "io.github.example/tickets", "--registry", registry, "--yes")
+
+    assert outcome.status == 1, outcome.err
+    assert load("truename.toml", ENVIRON).servers[0].registry_name == "io.github.example/tickets"
+
+
+@pytest.mark.parametrize("path", ["/moved", "/long"])
+def test_a_redirect_or_an_endless_answer_is_refused(run: Run, registry: str, path: str) -> None:
+    outcome = run("import", "registry", registry + path, "--yes")
+
+    assert outcome.status == 2
+    assert not Path("truename.toml").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,14 @@ from urllib.parse import quote
 import pytest
 
 from tests.console.conftest import called, serving
+from truename.audit.redaction import Redaction
 from truename.config import Access, Config, Settings
 from truename.config.access import KnownToken
 from truename.config.audit import Audit
 from truename.config.credentials import Login
 from truename.console import ROUTES
-from truename.console.secret_texts import SecretTexts
+from truename.console.secret_texts import SecretTexts, hidden_arguments
+from truename.gateway.trust.forms import shown_arguments
 from truename.gateway.upstream_errors import UpstreamError
 
 if TYPE_CHECKING:
@@ -77,6 +80,20 @@ def settings(lab: Lab) -> dict[str, Any]:
     }
 
 
+# Each line is a call whose secret the audit log hides.
+BESIDE_ITS_NAME: tuple[dict[str, Any], ...] = (
+    {"fields": [{"name": "password", "value": MARK}]},
+    {"args": ["--token", MARK]},
+    {"pass\nword": MARK},
+    {"body": f"x\npassword: {MARK}\n"},
+    {"deep": {"by_mine": {"y": MARK}}},
+    {"type": "password", "text": MARK},
+    {"element": "Password field", "text": MARK},
+    # What is cut is no JSON any more.
+    {"fields": [{"text": "x" * 9_000}, {"name": "password", "value": MARK}]},
+    {"deep": {"text": "x" * 9_000, "by_mine": {"y": MARK}}},
+    {"element": "Password field", "text": MARK + "x" * 9_000},
+)
 PLACES = ("token", "dsn", "of-no-name", "arg", "option", "bearer", "header", "url", "query", "oauth", "gateway")
 ARGUMENTS: dict[str, Any] = {
     "password": secret("password"),
@@ -136,6 +153,31 @@ def test_the_beginning_of_a_secret_that_was_cut_off_is_hidden_too(lab: Lab) -> N
             text = f"a.b: refused {whole[:length]}..."
             assert texts.hidden(text) == "a.b: refused [redacted]...", (place, length)
     assert texts.hidden("Waiting for the server...") == "Waiting for the server..."
+
+
+@pytest.mark.parametrize("arguments", BESIDE_ITS_NAME)
+def test_arguments_are_hidden_wherever_the_audit_log_hides_them(arguments: dict[str, Any]) -> None:
+    globs = ("*mine*",)
+    assert MARK not in json.dumps(Redaction("redacted", globs).of(arguments))
+    assert MARK in shown_arguments(arguments)
+    shown = hidden_arguments(shown_arguments({"plain": ["shown", {"x": 1}], **arguments}), globs)
+    assert MARK not in shown
+    assert shown.startswith('plain: ["shown", {"x": 1}]\n')
+
+
+@pytest.mark.parametrize(
+    "arguments", [{}, {"a": "b: c", "n": [1.5, None, True], "long": "x y " * 5_000, "t": "[redacted]"}]
+)
+def test_arguments_without_a_secret_are_shown_as_they_are(arguments: dict[str, Any]) -> None:
+    assert hidden_arguments(shown_arguments(arguments), ()) == shown_arguments(arguments)
+
+
+@pytest.mark.parametrize("text", ["x" * 1_000_000, "x y " * 250_000, "x" * 1_000_000 + "...", "ab..." * 200_000])
+def test_a_long_line_is_searched_in_its_time(lab: Lab, text: str) -> None:
+    texts, began = SecretTexts(configured(lab)), time.monotonic()
+    assert texts.hidden(text) == text
+    # A pattern that tries 500 characters at each takes half a minute.
+    assert time.monotonic() - began < 8
 
 
 def configured(lab: Lab) -> Config:

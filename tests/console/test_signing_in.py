@@ -67,6 +67,15 @@ async def test_who_is_in_no_group_with_a_role_sees_nothing(idp: Authority, lab: 
         assert "has no role in this console" in page.text
 
 
+async def test_somebody_with_more_groups_than_a_cookie_has_room_for_is_told_so(idp: Authority, lab: Lab) -> None:
+    idp.user = {**ANN, "groups": [f"{number:08}-0000-0000-0000-000000000000" for number in range(100)]}
+    async with serving_with(idp, lab) as address, Browser(address) as browser:
+        page = await browser.get("/console/sign-in")
+        assert page.status_code == 400
+        assert "does not fit into a cookie" in page.text
+        assert "truename-console" not in browser.cookies
+
+
 async def test_who_may_not_connect_does_not_get_in(idp: Authority, lab: Lab) -> None:
     idp.user["email"] = "ann@elsewhere.example"
     async with serving_with(idp, lab) as address, Browser(address) as browser:

@@ -230,9 +230,15 @@ def _decided(
             advice = f"Use --scope with one of: {', '.join(waiting.scopes)}."
             raise UsageError(fact="the client of this call has no session", advice=advice)
         what, about = "granted" if approved else "denied", {**about_request(waiting), "covers": scope}
-        with audited(loaded, "approval", what, [about]) as (record,):
+        with audited(loaded, "approval", what, [about]) as records:
             grant = decisions.decide(waiting, scope, approved=approved, by=whoami(), message=message, lasts=lasts)
-            record.update(about_grant(grant))
+            if grant is None:
+                # Somebody decided on it first, and that is recorded.
+                records.clear()
+            else:
+                records[0].update(about_grant(grant))
+        if grant is None:
+            return _nothing(decisions, key, as_json=as_json)
         made = decisions.listed(grant)
     if as_json:
         print_json({"granted" if approved else "denied": plain(made)})

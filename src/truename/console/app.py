@@ -66,6 +66,8 @@ OPEN_ROUTES: Final[Mapping[tuple[str, str], str]] = {
     **LOGIN_ROUTES,
 }
 """The routes that are answered without a session, and what guards them; all others are `ROUTES`."""
+# Threads of one process share its time: each more makes no page faster, and each call slower.
+_MOST_COMPUTING: Final = 2
 _PROBLEMS: Final = {403: "Not allowed", 404: "Not found", 405: "Not found", 503: "Not available now"}
 # The first route of a module is its page.
 _NAVIGATION: Final = tuple((f"{ROOT}{page.ROUTES[0].path}", title) for title, page in _PAGES)
@@ -97,6 +99,7 @@ class Console:
         self._near = NearNames()
         self._secrets = gateway.config, SecretTexts(gateway.config)
         self._deciding = anyio.Lock()
+        self._computing = anyio.CapacityLimiter(_MOST_COMPUTING)
         self._sessions = BrowserSessions(values, front.authenticators, is_secure=front.here.startswith("https://"))
         self._login = ConsoleLogin(gateway, front, self._sessions)
         self._routes = [(Route(f"{ROOT}{one.path}", lambda _: None, methods=[one.method]), one) for one in ROUTES]
@@ -153,6 +156,7 @@ class Console:
             near=self._near,
             secrets=self._secret_texts(),
             deciding=self._deciding,
+            computing=self._computing,
             here=self._here,
             session=session,
             role=role,

@@ -11,6 +11,7 @@ from truename.auth.inbound.authentication import Authenticated
 from truename.auth.network.fetch import FetchError
 from truename.console.forms import own_form, same_origin_form
 from truename.console.rendering import has_htmx, render
+from truename.console.sessions import SessionTooLargeError
 from truename.policy.principal import LOCAL
 
 if TYPE_CHECKING:
@@ -86,7 +87,10 @@ class ConsoleLogin:
         if not isinstance(admission, Authenticated) or not isinstance(token, str):
             return self._form(_REFUSED, 403)
         response = RedirectResponse(_START, 303)
-        self._sessions.begin_with_token(response, token.strip(), self._seconds)
+        try:
+            self._sessions.begin_with_token(response, token.strip(), self._seconds)
+        except SessionTooLargeError as error:
+            return self._form(str(error), 400)
         return response
 
     async def _at_provider(self, request: Request) -> Response:
@@ -107,7 +111,10 @@ class ConsoleLogin:
         if self._authenticators.is_barred(principal):
             return self._form("This account was deprovisioned here.", 403)
         response = RedirectResponse(target, 303)
-        self._sessions.begin(response, principal, self._seconds)
+        try:
+            self._sessions.begin(response, principal, self._seconds)
+        except SessionTooLargeError as error:
+            return self._form(str(error), 400)
         return response
 
     async def _out(self, request: Request) -> Response:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+
+from anyio import to_thread
 
 if TYPE_CHECKING:
     import anyio
@@ -23,11 +25,15 @@ if TYPE_CHECKING:
 __all__ = ["Page", "PageHandler", "PageRequest", "PageRoute", "RefusedError"]
 
 
+Made = TypeVar("Made")
+
+
 @dataclass(frozen=True, kw_only=True)
 class PageRequest:
     """A request of somebody whose role allows it.
 
     ``secrets`` hides secrets in texts, ``deciding`` keeps decisions one after the other, ``here`` is the gateway's URL.
+    ``computing`` is for the threads of what takes long: more at once would keep the event loop from its turn.
     ``form`` has the fields of a change, and is None for a page.
     """
 
@@ -38,12 +44,17 @@ class PageRequest:
     near: NearNames
     secrets: SecretTexts
     deciding: anyio.Lock
+    computing: anyio.CapacityLimiter
     here: str
     session: BrowserSession
     role: Role
     query: QueryParams
     path: Mapping[str, str]
     form: FormData | None = None
+
+    async def computed(self, make: Callable[[], Made]) -> Made:
+        """Return what takes long to make, in a thread."""
+        return await to_thread.run_sync(make, limiter=self.computing)
 
     def field(self, name: str) -> str:
         """Return a field of the form; "" if there is none."""

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from truename.policy.call import CallEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from truename.policy.call import CallEvent
-
 __all__ = ["RecentCalls"]
 
 _MOST: Final = 5_000
+_LONGEST: Final = 300
+# The names that a caller sends can have megabytes.
+_TEXTS: Final = tuple(one.name for one in fields(CallEvent) if one.type == "str")
 
 
 class RecentCalls:
@@ -25,8 +28,10 @@ class RecentCalls:
         self.count = 0
 
     def note(self, call: CallEvent) -> None:
-        """Keep a call that ended, without its arguments: they may be large, and may be secret."""
-        self._calls.appendleft(replace(call, arguments=None))
+        """Keep a call that ended, without its arguments: they may be large, and may be secret. Long texts are cut."""
+        texts = {name: getattr(call, name) for name in _TEXTS}
+        cut: dict[str, Any] = {name: f"{text[:_LONGEST]}..." for name, text in texts.items() if len(text) > _LONGEST}
+        self._calls.appendleft(replace(call, arguments=None, **cut))
         self.count += 1
 
     def matching(self, fits: Callable[[CallEvent], bool], most: int) -> list[CallEvent]:

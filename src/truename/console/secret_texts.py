@@ -15,7 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote
 
-from truename.audit.redaction import HIDDEN, is_secret_name, redact_text, tells_secret
+from truename.audit.redaction import HIDDEN, Redaction, is_secret_name, redact_text, tells_secret
 from truename.config.fields import rows_of
 from truename.config.secrets import in_args, in_command, in_env, in_url
 from truename.config.templates import Hole
@@ -32,7 +32,10 @@ __all__ = ["SecretTexts", "hidden_arguments"]
 _SHORTEST: Final = 6
 _LEAST_BEGUN: Final = 4
 # Errors and lines that are too long end so.
-_CUT: Final = re.compile(r"(?P<before>[^.]{1,500}|[^ ]{1,500}?)\.\.\.")
+_CUT: Final = "..."
+# As long as what can be the name of a secret.
+_LONGEST_PIECE: Final = 100
+_LONGEST_TEXT: Final = 10_000
 _PATH: Final = re.compile(r"[~.]?/[^\s:@]*")
 _LINE: Final = re.compile(r'(?P<name>"(?:[^"\\]|\\.)*"|[\w.$-]+): (?P<value>.*)')
 
@@ -55,13 +58,13 @@ class SecretTexts:
     def hidden(self, text: str) -> str:
         """Return a text without the secrets in it."""
         known = text if self._pattern is None else self._pattern.sub(HIDDEN, text)
-        return redact_text(_CUT.sub(self._without_begun, known))
+        *before, last = known.split(_CUT)
+        return redact_text(_CUT.join([*map(self._without_begun, before), last]))
 
-    def _without_begun(self, found: re.Match[str]) -> str:
+    def _without_begun(self, before: str) -> str:
         """Return what stands before a cut without the beginning of a secret that was cut off there."""
-        before = found["before"]
         longest = max((_overlap(before, secret) for secret in self._secrets), default=0)
-        return f"{before[: len(before) - longest]}{HIDDEN}..." if longest else found[0]
+        return f"{before[: len(before) - longest]}{HIDDEN}" if longest else before
 
 
 def hidden_arguments(text: str, keys: Iterable[str]) -> str:
@@ -72,16 +75,55 @@ def hidden_arguments(text: str, keys: Iterable[str]) -> str:
     mypassword: [redacted]
     """
     globs = tuple(keys)
-    return "\n".join(_hidden_line(line, globs) for line in text.split("\n"))
+    lines = [(line, _LINE.fullmatch(line)) for line in text.split("\n")]
+    named = {_name(found): _value(found["value"]) for _, found in lines if found is not None}
+    # All together: the name of a secret may be another argument than its value.
+    kept = _redacted(named, globs)
+    return "\n".join(
+        redact_text(line)
+        if found is None
+        else f"{found['name']}: {HIDDEN}"
+        if _is_secret(found, globs) or HIDDEN in json.dumps(kept.get(_name(found)))
+        else line
+        for line, found in lines
+    )
 
 
-def _hidden_line(line: str, globs: tuple[str, ...]) -> str:
-    found = _LINE.fullmatch(line)
-    if found is None:
-        return redact_text(line)
-    if is_secret_name(found["name"].strip('"'), globs) or tells_secret(found["value"]):
-        return f"{found['name']}: {HIDDEN}"
-    return line
+def _is_secret(found: re.Match[str], globs: tuple[str, ...]) -> bool:
+    """Return whether a line has a secret, whatever the other lines are."""
+    name, shown = _name(found), found["value"]
+    value = _value(shown)
+    # What was cut is no JSON: the name of a secret anywhere in it counts.
+    pieces = shown.split('"') if value is None else ()
+    return (
+        is_secret_name(name, globs)
+        or tells_secret(shown)
+        or any(is_secret_name(piece.lstrip("-"), globs) for piece in pieces if len(piece) <= _LONGEST_PIECE)
+        or HIDDEN in json.dumps(_redacted({name: value}, globs))
+    )
+
+
+def _redacted(arguments: Mapping[str, object], globs: tuple[str, ...]) -> Mapping[str, object]:
+    return Redaction("redacted", globs, longest=_LONGEST_TEXT).of(arguments) or {}
+
+
+def _name(found: re.Match[str]) -> str:
+    """Return the name in a line: as it is, or of the JSON in quotes."""
+    name = found["name"]
+    if not name.startswith('"'):
+        return name
+    try:
+        return str(json.loads(name, strict=False))
+    except ValueError:
+        return name.strip('"')
+
+
+def _value(shown: str) -> object:
+    """Return the value in a line; None if it was cut. That a caller wrote "[redacted]" itself hides nothing."""
+    try:
+        return json.loads(shown.replace(HIDDEN, ""), strict=False)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _overlap(text: str, secret: str) -> int:

@@ -21,10 +21,19 @@ if TYPE_CHECKING:
     from truename.auth.inbound.authentication import Authenticators
     from truename.auth.sealed_values import SealedValues
 
-__all__ = ["BrowserSession", "BrowserSessions"]
+__all__ = ["BrowserSession", "BrowserSessions", "SessionTooLargeError"]
 
 _PURPOSE: Final = "console"
 _COOKIE: Final = "truename-console"
+_ROOM: Final = 4_096
+_TOO_LARGE: Final = (
+    "You are known, but your session does not fit into a cookie: your access token is too long, or you have "
+    "too many groups. Log in with a token of `truename token add`."
+)
+
+
+class SessionTooLargeError(Exception):
+    """A session that a browser would not keep; the text says to the person why, and what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,11 +84,14 @@ class BrowserSessions:
         return was_open is not is_open or (not is_open and self._authenticators.is_barred(principal))
 
     def begin_with_token(self, response: Response, token: str, seconds: float) -> None:
-        """Begin the session of somebody who showed an access token."""
+        """Begin the session of somebody who showed an access token. Raises `SessionTooLargeError` if it is too long."""
         self._begin(response, {"token": token}, seconds)
 
     def begin(self, response: Response, principal: Principal, seconds: float) -> BrowserSession:
-        """Begin the session of somebody whom the identity provider, or a gateway without credentials, knows."""
+        """Begin the session of somebody whom the identity provider, or a gateway without credentials, knows.
+
+        Raises `SessionTooLargeError` for somebody with too many groups.
+        """
         content = {
             "name": principal.name,
             "issuer": principal.issuer,
@@ -92,6 +104,9 @@ class BrowserSessions:
     def _begin(self, response: Response, content: dict[str, object], seconds: float) -> str:
         secret = secrets.token_urlsafe(32)
         sealed = self._values.seal(_PURPOSE, [], {**content, "secret": secret}, lasts=seconds)
+        if len(self.cookie) + len(sealed) > _ROOM:
+            # A browser would drop it without a word, and ask to log in again.
+            raise SessionTooLargeError(_TOO_LARGE)
         response.set_cookie(
             self.cookie,
             sealed,

@@ -80,8 +80,10 @@ class Approvals:
         """Reject this call, or similar calls; ``message`` is for the model. Raises the errors of `approve`."""
         return self._decide(call, scope, approved=False, by=by, message=message)
 
-    def keep(self, grant: Grant, *, most: int | None = None) -> Grant:
+    def keep(self, grant: Grant, *, most: int | None = None, only_first: bool = False) -> Grant:
         """Record and return a decision that was made elsewhere, without the call that it is about.
+
+        With ``only_first``, a decision on this call that is recorded already is returned, and this one is not recorded.
 
         At most ``most`` decisions of its author (``by``) about this principal are kept; beyond that, the oldest is
         removed.
@@ -101,6 +103,8 @@ class Approvals:
             for old in book.grants():
                 if old.is_over(grant.at):
                     book.drop(old.key)
+                elif only_first and (old.principal, old.call_id) == (grant.principal, grant.call_id):
+                    return old
             known = book.call(asked.where) if grant.call_id else asked
             if known is None:
                 book.put(asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -129,9 +130,13 @@ class ApprovalDecisions:
 
     def decide(
         self, one: PendingCall, scope: Scope, *, approved: bool, by: str, message: str = "", lasts: float | None = None
-    ) -> Grant:
-        """Grant or deny a pending call; ``lasts`` is how many seconds an approval counts, if not as configured."""
-        return decided(
+    ) -> Grant | None:
+        """Grant or deny a pending call; ``lasts`` is how many seconds an approval counts, if not as configured.
+
+        Return None, and decide nothing, if somebody decided on it first, in whichever process.
+        """
+        key = secrets.token_hex(8)
+        made = decided(
             one,
             scope,
             self._approvals,
@@ -141,7 +146,9 @@ class ApprovalDecisions:
             message=message,
             lasts=self._settings.expiry,
             grant_lasts=self._settings.grant_expiry if lasts is None else lasts,
+            key=key,
         )
+        return made if made.key == key else None
 
     def grant(self, key: str) -> Grant | None:
         """Return the decision with a key, None if there is none."""

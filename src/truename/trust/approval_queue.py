@@ -332,11 +332,13 @@ def decided(
     lasts: float,
     grant_lasts: float | None = None,
     most: int | None = None,
+    key: str = "",
 ) -> Grant:
     """Decide on a request: store the decision and close the request. No other function decides, whoever was asked.
 
     ``lasts`` is how many seconds a decision on a single call counts, ``grant_lasts`` any approval (None: for ever),
-    ``most`` how many decisions are kept that ``by`` made for this principal (None: any number).
+    ``most`` how many decisions are kept that ``by`` made for this principal (None: any number). With the ``key`` of the
+    new decision, an earlier one on this call counts: it is returned, and nothing is stored.
     Raises what `Approvals.keep` raises, and `StoreError`.
     """
     now = time.time()
@@ -345,7 +347,7 @@ def decided(
     ends = int(now + min(spans)) if spans else None
     grant = approvals.keep(
         Grant(
-            key=secrets.token_hex(8),
+            key=key or secrets.token_hex(8),
             approved=approved,
             scope=scope,
             principal=one.principal,
@@ -362,10 +364,11 @@ def decided(
             until=stamp(ends) if ends is not None and (approved or scope == "call") else "",
         ),
         most=most,
+        only_first=bool(key),
     )
-    if ends is not None and scope == "call":
+    if grant.scope == "call":
         # Both end together: the next such call is asked about again.
-        book.settle(one.key, ends)
+        book.settle(one.key, datetime.fromisoformat(grant.until).timestamp())
     else:
         book.drop(one.key)
     return grant

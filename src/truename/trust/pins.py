@@ -100,6 +100,8 @@ _NOTED: Final[Mapping[Word, str]] = {
     ),
 }
 _UNSEEN: Final = "DELETE FROM pin_seen WHERE key = ? AND digest = ?"
+_NONE_WAITS: Final = "DELETE FROM pin_seen WHERE key = ? AND word = 'waiting'"
+_IS_WAITING: Final = "SELECT 1 FROM pin_seen WHERE key = ? AND digest = ? AND word = 'waiting'"
 _TIDIED: Final = """
 DELETE FROM pin_seen WHERE key = ? AND digest NOT IN
     (SELECT digest FROM pin_seen WHERE key = ? ORDER BY word = 'rejected' DESC, at DESC, number DESC LIMIT ?)
@@ -439,7 +441,7 @@ class PinStore:
             data.executemany(_UNSEEN, [(key, row[3]) for key, row in rows.items()])
             if by:
                 # Who said a word saw what waited. What is offered still, comes again.
-                data.executemany("DELETE FROM pin_seen WHERE key = ? AND word = 'waiting'", [(key,) for key in rows])
+                data.executemany(_NONE_WAITS, [(key,) for key in rows])
         with self._reading:
             if by or not is_current:
                 self._read_again()
@@ -466,6 +468,27 @@ class PinStore:
                 return
             self._put(self._read(list(filter(self._is_known, dict.fromkeys(row[0] for row in rows)))))
             self._count()
+
+    def review(self, one: PinnedTool, *, accepted: bool, by: str) -> bool:
+        """Pin or reject a definition that is pending; return False, and do nothing, if it is not pending any more.
+
+        Of two processes that review one definition at once, one gets True.
+        """
+        at, written = self._now(), self._written(one)
+        with self._change() as (data, _):
+            if data.execute(_IS_WAITING, (one.key, one.digest)).fetchone() is None:
+                return False
+            if accepted:
+                data.execute(_PIN, (one.key, one.server, one.name, one.digest, written, at, by))
+                data.execute(_NONE_WAITS, (one.key,))
+            else:
+                ((number,),) = data.execute(_NEXT_NUMBER).fetchall()
+                row = (one.key, one.digest, one.server, one.name, written, "rejected", at, by, number)
+                data.execute(_NOTED["rejected"], row)
+                data.execute(_TIDIED, (one.key, one.key, _MOST_SEEN))
+        with self._reading:
+            self._read_again()
+        return True
 
     def follow(self, moves: Iterable[tuple[ToolId, ToolId]]) -> None:
         """Copy the pins and observations of tools to their new ids, given as ``(old, new)``.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from anyio import to_thread
-
 from truename.config.addresses import path_of
 from truename.console.page import Page, PageRoute, RefusedError
 from truename.console.withheld_tools import withheld_tools
@@ -54,7 +52,7 @@ class ContextRow:
 async def _show(asked: PageRequest) -> Page:
     name, groups = asked.query.get("principal", "")[:_LONGEST], asked.query.get("groups", "")[:_LONGEST]
     profile = asked.query.get("profile", "")
-    values = await to_thread.run_sync(lambda: _values(asked.gateway, name, groups, profile))
+    values = await asked.computed(lambda: _values(asked.gateway, name, groups, profile))
     return Page(template="access.html", title="Access", values=values)
 
 

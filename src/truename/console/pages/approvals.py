@@ -93,6 +93,8 @@ async def _decide_now(asked: PageRequest, scope: Scope, *, is_approved: bool) ->
                 waiting, scope, approved=is_approved, by=by, message=asked.field("message")[:1_000]
             ),
         )
+        if grant is None:
+            raise RefusedError(409, _GONE)
         record.update(about_grant(grant))
     return RedirectResponse(_HERE, 303)
 

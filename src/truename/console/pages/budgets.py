@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from anyio import to_thread
-
 from truename import dialects
 from truename.console.page import Page, PageRoute
 
@@ -43,7 +41,7 @@ class Budget:
 
 async def _show(asked: PageRequest) -> Page:
     table, server = asked.names.table(), asked.gateway.config.settings.server_name
-    budgets, shared, near = await to_thread.run_sync(
+    budgets, shared, near = await asked.computed(
         lambda: (list(_budgets(table, server)), _shared(asked.gateway.catalog), asked.near.of(table))
     )
     values = {

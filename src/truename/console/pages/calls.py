@@ -58,7 +58,7 @@ async def _show(asked: PageRequest) -> Page:
     wanted = CallFilter.of(asked.query)
     values = {
         "wanted": wanted,
-        "calls": asked.calls.matching(wanted.fits, _MOST),
+        "calls": await asked.computed(lambda: asked.calls.matching(wanted.fits, _MOST)),
         "count": asked.calls.count,
         "most": _MOST,
         "outcomes": [one for one in get_args(Outcome) if one != "begun"],

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from anyio import to_thread
-
 from truename import dialects
 from truename.auth.inbound.authentication import asks_for_token
 from truename.clients import Machine, config_files
@@ -32,7 +30,7 @@ async def _show(asked: PageRequest) -> Page:
     values: dict[str, Any] = {"clients": [(key, file.title) for key, file in sorted(files.items())], "client": client}
     file = files.get(client)
     if file is not None:
-        values |= await to_thread.run_sync(lambda: _values(asked, file))
+        values |= await asked.computed(lambda: _values(asked, file))
     return Page(template="connect.html", title="Connect a client", values={"file": file, **values})
 
 

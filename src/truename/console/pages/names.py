@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from anyio import to_thread
-
 from truename import dialects
 from truename.console.name_previews import MAIN_CLIENT
 from truename.console.page import Page, PageRoute
@@ -36,7 +34,7 @@ async def _show(asked: PageRequest) -> Page:
         "history": (),
     }
     if name:
-        values |= await to_thread.run_sync(lambda: _tried(asked, name, client))
+        values |= await asked.computed(lambda: _tried(asked, name, client))
     return Page(template="names.html", title="Try a name", values=values)
 
 

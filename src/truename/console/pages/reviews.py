@@ -125,10 +125,8 @@ async def _decide_now(asked: PageRequest, *, is_accepted: bool) -> Response:
     by = asked.session.principal.key
     record = {"what": "accepted" if is_accepted else "rejected", **about_definition(found), "by": by, "via": "console"}
     async with gateway.audit.deciding("definition", record):
-        await _with_pins(
-            gateway,
-            lambda book: book.trust([found], by=by) if is_accepted else book.note([found], "rejected", by=by),
-        )
+        if not await _with_pins(gateway, lambda book: book.review(found, accepted=is_accepted, by=by)):
+            raise RefusedError(409, _GONE)
     return RedirectResponse(_HERE, 303)
 
 

@@ -52,7 +52,7 @@ class FailureRow:
 
 
 async def _show(asked: PageRequest) -> Page:
-    calls = _by_server(asked.calls)
+    calls = await asked.computed(lambda: _by_server(asked.calls))
     rows = [_row(asked, upstream, calls.get(upstream.key, ())) for upstream in asked.gateway.registry.pool.values()]
     values = {"rows": rows, "calls_seen": asked.calls.count}
     return Page(template="servers.html", title="Servers", values=values)
@@ -63,13 +63,16 @@ async def _one(asked: PageRequest) -> Page:
     upstream = asked.gateway.registry.pool.get(key)
     if upstream is None:
         raise RefusedError(404, f"There is no server {key!r}. The page of servers lists all.")
-    calls = _by_server(asked.calls).get(key, [])
     hidden, history = asked.secrets.hidden, upstream.history
+    lines = history.tail.lines(_LAST_LINES)
+    calls, output = await asked.computed(
+        lambda: (_by_server(asked.calls).get(key, []), [hidden(line) for line in lines])
+    )
     values = {
         "row": _row(asked, upstream, calls),
         "is_program": upstream.config.url is None,
         "failures": [FailureRow(at=one.at, times=one.times, text=hidden(str(one.error))) for one in history.failures],
-        "output": [hidden(line) for line in history.tail.lines(_LAST_LINES)],
+        "output": output,
         "calls": calls[:_MOST_CALLS],
     }
     return Page(template="server.html", title=f"Server {key}", values=values)

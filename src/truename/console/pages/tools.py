@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from anyio import to_thread
-
 from truename import dialects
 from truename.console.name_previews import MAIN_CLIENT
 from truename.console.page import Page, PageRoute, RefusedError
@@ -65,7 +63,7 @@ async def _show(asked: PageRequest) -> Page:
             "tables": tables,
         }
 
-    shown = await to_thread.run_sync(values)
+    shown = await asked.computed(values)
     fixed = {
         "query": query,
         "server": server,
@@ -90,7 +88,7 @@ async def _one(asked: PageRequest) -> Page:
         id = ToolId.parse(asked.path["id"])
     except InvalidToolId as error:
         raise RefusedError(404, str(error)) from error
-    values = await to_thread.run_sync(lambda: _details(asked, id))
+    values = await asked.computed(lambda: _details(asked, id))
     return Page(template="tool.html", title=str(id), values=values)
 
 

@@ -84,7 +84,7 @@ def test_of_the_half_that_no_row_was_written_with_the_page_says_how_many_are_fou
     assert Counter(is_hostile for _, _, is_hostile in held_out) == {True: 20, False: 20}
     assert len({style for style, _, _ in held_out}) == 10
     page = " ".join((ROOT / "docs" / "measurements" / "text-rules.md").read_text("utf-8").split())
-    assert f"{found[True]} of 20 were found and {found[False]} of 20 flagged" in page
+    assert f"find {found[True]} now, and flag {found[False]} of its 20 harmless ones" in page
 
 
 def test_of_the_examples_of_a_reviewer_what_is_judged_wrong_is_what_the_documentation_names() -> None:

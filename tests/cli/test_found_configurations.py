@@ -123,8 +123,10 @@ def _listen(listener: socket.socket, reached: list[str]) -> None:
             reached.append(sent.decode("latin-1"))
 
 
+# What stands for a required option where a time will not do.
+OPTIONS = {"--to": "fastmcp"}
 # What a flag has to come with.
-BESIDE = {"--console": ("--http", "127.0.0.1:0")}
+BESIDE = {"--console": ("--http", "127.0.0.1:0"), "--apply": ("--url", "http://127.0.0.1:9")}
 
 
 def leaves(command: App, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], App]]:
@@ -140,7 +142,9 @@ def ways(words: tuple[str, ...], command: App) -> Iterator[tuple[str, ...]]:
     arguments = command.assemble_argument_collection()
     needed = [one for one in arguments if one.required]
     required = [WORDS.get(words[-1], "evil") for one in needed if not one.name.startswith("-")]
-    required += [word for one in needed if one.name.startswith("-") for word in (one.name, "90d")]
+    required += [
+        word for one in needed if one.name.startswith("-") for word in (one.name, OPTIONS.get(one.name, "90d"))
+    ]
     yield (*words, *required)
     for one in arguments:
         if one.hint is bool and one.names:

@@ -92,7 +92,7 @@ async def test_lists_that_can_not_be_made_change_nothing(lab: Lab, monkeypatch: 
     async with lab.gateway(lab.normal("w", "get"), lab.normal("v", "get")) as gateway:
         config, registry, shown = gateway.config, gateway.registry, names(gateway)
 
-        def broken(*_: object) -> None:
+        def broken(*_: object, **__: object) -> None:
             raise RuntimeError("made on purpose")
 
         with monkeypatch.context() as patch:
@@ -126,7 +126,7 @@ FIXED = {
     *("state", "names", "recording", "max_body", "max_claims", "max_depth", "max_entries"),
     *("max_incoming", "max_requests", "max_unread", "principal_share", "replica_address", "reserved_share"),
     *("max_sessions", "max_tasks", "max_views", "resume_bytes", "resume_events", "resume_total", "session_timeout"),
-    *("allow_addresses", "tls_certificate", "tls_key"),
+    *("allow_addresses", "search_ranking", "tls_certificate", "tls_key"),
 }
 # Declared field by field.
 TABLES = {"access", "approvals", "audit", "telemetry", "trust"}

@@ -96,7 +96,7 @@ def _notes(
 
 def _exported(source: ExportSource, shaped: ShapedNames, tool: Tool, prefix: str, separator: str) -> ExportedTool:
     own, part = tool.origin.name, _OTHERS.sub("_", prefix)
-    name = shaped.name(tool, part)
+    name = shaped.name(tool, part, separator)
     written = name.removeprefix(f"{part}_")
     return ExportedTool(
         id=tool.id,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from truename.errors import AmbiguousName, ResolutionError
 from truename.identity import digest_of, fold
 from truename.ledger import Claim
+from truename.naming import resolve
 from truename.naming.candidates import key_forms
 from truename.naming.words import distinguishing_words, drop_words, prefix_words, snake, words
 
@@ -77,16 +79,20 @@ class ShapedNames:
         self._room = names.generator.room
         self.claims: list[Claim] = []
 
-    def name(self, tool: Tool, prefix: str) -> str:
-        """Return the name of a tool behind this prefix, in snake case."""
+    def name(self, tool: Tool, prefix: str, separator: str = "_") -> str:
+        """Return the name of a tool behind this prefix, in snake case; the gateway lists it with its own separator."""
         lead = f"{prefix}_"
-        if self._fits(self._names[tool.id], lead):
+
+        def fits(name: str) -> bool:
+            return self._fits(name, lead) and not self._means_several(name.replace("_", separator))
+
+        if fits(self._names[tool.id]):
             return self._names[tool.id]
         held = self._held.get(tool.id)
-        if held is not None and self._fits(held, lead):
+        if held is not None and fits(held):
             chosen = held
         else:
-            chosen = next(one for one in self._forms(tool, lead) if self._is_free(one, tool.id))
+            chosen = next(one for one in self._forms(tool, lead) if fits(one) and self._is_free(one, tool.id))
             self.claims.append(
                 Claim(name=chosen, id=tool.id, table=self._table, server=tool.origin.server_id, prefix=lead)
             )
@@ -96,6 +102,16 @@ class ShapedNames:
     @staticmethod
     def _fits(name: str, lead: str) -> bool:
         return name.startswith(lead) and len(name) > len(lead)
+
+    def _means_several(self, listed: str) -> bool:
+        """Return whether a name with the gateway's separator is another tool's own name as well."""
+        try:
+            resolve(listed, self._names)
+        except AmbiguousName:
+            return True
+        except ResolutionError:
+            return False
+        return False
 
     def _is_free(self, name: str, id: ToolId) -> bool:
         key, ledger = fold(name), self._names.ledger

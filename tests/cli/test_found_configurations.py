@@ -124,7 +124,7 @@ def _listen(listener: socket.socket, reached: list[str]) -> None:
 
 
 # What stands for a required option where a time will not do.
-OPTIONS = {"--to": "fastmcp"}
+OPTIONS = {"--to": "litellm"}
 # What a flag has to come with.
 BESIDE = {"--console": ("--http", "127.0.0.1:0"), "--apply": ("--url", "http://127.0.0.1:9")}
 

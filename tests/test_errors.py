@@ -86,6 +86,8 @@ EXAMPLES: list[TruenameError] = [
     UnknownTool(text="x", suggestions=("y",)),
     UnknownTool(text="x", suggestions=("y", "z", "w")),
     UnknownTool(text="x", reason="absent", id=AB),
+    UnknownTool(text="x", reason="renamed", id=AB, suggestions=("y",)),
+    UnknownTool(text="x", reason="renamed", id=AB),
     UnknownTool(text="x", reason="malformed", detail="it is encoded twice"),
     UnknownTool(text="x", reason="moved", suggestions=("y",), detail=" since protocol 0.3"),
     UnknownTool(text="x", reason="moved"),

@@ -26,6 +26,16 @@ def begun(*ids: str, ledger: Ledger | None = None) -> NameTable:
     return project(Catalog.of(*ids), "openai", ledger=Ledger.memory() if ledger is None else ledger)
 
 
+def test_a_table_whose_index_was_not_built_yet_is_followed_by_one_that_builds_its_own() -> None:
+    names = begun("git/create_branch")
+    index = names.spellings
+
+    now = changed(names, "git/list_tags")
+
+    assert now.spellings is not index
+    assert str(resolve("git:list_tags", now).id) == "git@1/list_tags@1"
+
+
 def test_a_tool_that_joins_is_suggested_and_one_that_left_is_not() -> None:
     names = begun("git/create_branch", "git/delete_branch", "git/list_tags")
     assert suggested("git_create_brnch", names)[0] == "git_create_branch"

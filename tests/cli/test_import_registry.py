@@ -75,6 +75,28 @@ def test_a_remote_is_chosen_by_name_and_its_secret_is_a_reference(run: Run) -> N
     assert server.headers == {"Authorization": "Bearer x", "X-Team": "core"}
 
 
+@pytest.mark.parametrize("address", ["https://packages.example", "https://Packages.Example:443/npm/"])
+def test_a_package_of_a_named_registry_needs_that_host(run: Run, address: str) -> None:
+    path = write(package(registryBaseUrl=address))
+
+    unnamed = run("import", "registry", path, "--yes")
+    other = run("import", "registry", path, "--yes", "--package-host", "other.example")
+    named = run("import", "registry", path, "--yes", "--package-host", "packages.example")
+
+    assert (unnamed.status, other.status) == (2, 2)
+    assert "it comes from 'packages.example', and npx asks the registry of its own settings" in unnamed.err
+    assert "name it with --package-host" in unnamed.err
+    assert named.status == 1, named.err
+    assert load("truename.toml", ENVIRON).servers[0].command == "npx"
+
+
+@pytest.mark.parametrize("address", ["https://packages.example@evil.example", "https://evil.example/packages.example"])
+def test_a_host_is_not_found_elsewhere_in_an_address(run: Run, address: str) -> None:
+    path = write(package(registryBaseUrl=address))
+
+    assert run("import", "registry", path, "--yes", "--package-host", "packages.example").status == 2
+
+
 def test_nothing_is_written_before_somebody_agrees(run: Run) -> None:
     outcome = run("import", "registry", write(ENTRY))
 
@@ -111,7 +133,9 @@ def test_each_kind_of_package_has_its_command(run: Run, kind: str, identifier: s
         package(version="-x"),
         package(runtimeHint="bash"),
         package(registryBaseUrl="https://evil.example"),
-        package(registryBaseUrl="https://registry.npmjs.org@evil.example"),
+        package(registryBaseUrl="https://packages.example@evil.example"),
+        package(registryBaseUrl="evil.example"),
+        package(registryBaseUrl="https://["),
         package(registryType="mcpb"),
         package(packageArguments=[{"type": "positional", "value": "${AWS_SECRET_ACCESS_KEY}"}]),
         package(packageArguments=[{"type": "positional", "value": "$HOME"}]),

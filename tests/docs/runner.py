@@ -98,7 +98,7 @@ class PageRun:
     def __init__(self, page: str, root: Path) -> None:
         self.page = page
         self.home, self.state = root / "home", root / "state"
-        self.directory = self.home / "work"
+        self.directory = self.home / "demo"
         self.directory.mkdir(parents=True)
         self.state.mkdir()
         (root / "tmp").mkdir()

@@ -39,7 +39,7 @@ $ cd more && export FRUIT=plum
 $ echo "$FRUIT" && pwd \\
     && echo and more
 plum
-/home/you/work/more
+/home/you/demo/more
 ...
 $ false
 # exit status 1

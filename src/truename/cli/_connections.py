@@ -27,7 +27,6 @@ from truename.errors import ConfigError, UnknownDialect, excerpt
 
 __all__ = [
     "ChangeFiles",
-    "GatewayConfig",
     "GatewayUrl",
     "PreviewFiles",
     "ProjectDirectory",
@@ -42,10 +41,6 @@ __all__ = [
     "show_notes",
 ]
 
-GatewayConfig = Annotated[
-    str | None,
-    Parameter(name="--config", metavar="FILE", help="The gateway's configuration; default: as for `truename serve`."),
-]
 GatewayUrl = Annotated[
     str | None,
     Parameter(

@@ -17,6 +17,7 @@ __all__ = [
     "CopySecrets",
     "DryRun",
     "Force",
+    "GatewayConfig",
     "JsonOutput",
     "LogFormat",
     "LogLevel",
@@ -30,6 +31,10 @@ __all__ = [
 STYLE_NAMES = ", ".join(STYLES)
 Source = Annotated[str, Parameter(help="A dump or a configuration file.")]
 Configuration = Annotated[str, Parameter(name="SOURCE", help="A configuration: mcpServers JSON, or truename.toml.")]
+GatewayConfig = Annotated[
+    str | None,
+    Parameter(name="--config", metavar="FILE", help="The gateway's configuration; default: as for `truename serve`."),
+]
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 JsonOutput = Annotated[bool, Parameter(name="--json", show_default=False, help="Print one JSON document on stdout.")]

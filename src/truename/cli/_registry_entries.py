@@ -24,7 +24,7 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _LATEST: Final = "/v0.1/servers/{}/versions/latest"
 
 
-def read_entry(source: str, *, package: str | None, registry: str | None) -> ImportedConfig:
+def read_entry(source: str, *, package: str | None, package_host: str | None, registry: str | None) -> ImportedConfig:
     """Return the server of an entry. Raises `ConfigError`, `UsageError`."""
     if registry is not None:
         if not REGISTRY_NAME.fullmatch(source):
@@ -34,11 +34,11 @@ def read_entry(source: str, *, package: str | None, registry: str | None) -> Imp
             )
         source = registry.rstrip("/") + _LATEST.format(quote(source, safe=""))
     if "://" in source:
-        return registry_entry(_fetched(source), source, package)
+        return registry_entry(_fetched(source), source, package, package_host=package_host)
     path = at_home(Path(source))
     if REGISTRY_NAME.fullmatch(source) and not path.exists():
         raise UsageError(fact=f"there is no file {source}", advice="To ask a registry, name it with --registry URL.")
-    return registry_entry(read_plain(path), path, package)
+    return registry_entry(read_plain(path), path, package, package_host=package_host)
 
 
 def _fetched(url: str) -> dict[str, Any]:
@@ -49,11 +49,10 @@ def _fetched(url: str) -> dict[str, Any]:
         is_safe = False
     if not is_safe or not url.isprintable():
         raise UsageError(fact=f"{excerpt(url)} is not an https address", advice="Give https://HOST/PATH, or a file.")
-    # The network is a heavy import, and most imports read files.
-    import anyio  # noqa: PLC0415
+    import anyio  # noqa: PLC0415 - the network is a heavy import, and most entries are files
 
-    from truename.auth.network.fetch import FetchError  # noqa: PLC0415
-    from truename.auth.network.web import web  # noqa: PLC0415
+    from truename.auth.network.fetch import FetchError  # noqa: PLC0415 - as above
+    from truename.auth.network.web import web  # noqa: PLC0415 - as above
 
     async def get() -> tuple[int, bytes]:
         async with web() as fetch:

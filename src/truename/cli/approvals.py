@@ -14,7 +14,7 @@ from truename.cli._audit import audited
 from truename.cli._command_list import epilogue_of
 from truename.cli._durations import seconds_of
 from truename.cli._errors import EXIT_FINDINGS, UsageError
-from truename.cli._options import JsonOutput
+from truename.cli._options import GatewayConfig, JsonOutput
 from truename.cli._rendering import print_json, print_table, printable, say, show, shown_time, styled
 from truename.cli._sources import configuration
 from truename.config import Config
@@ -31,12 +31,6 @@ __all__ = ["approvals"]
 
 Key = Annotated[
     str, Parameter(completer=_completion.pending_calls, help="The key of a pending call, or of a decision.")
-]
-ConfigFile = Annotated[
-    str | None,
-    Parameter(
-        name="--config", metavar="FILE", help="The configuration that holds the approvals; default: as for `serve`."
-    ),
 ]
 Waiting = Annotated[bool, Parameter(name="--waiting", show_default=False, help="Only pending calls.")]
 Watch = Annotated[
@@ -98,7 +92,7 @@ def lines_of(one: ListedApproval) -> Iterator[str]:
 
 @approvals.command(name="list")
 def list_(
-    config: ConfigFile = None,
+    config: GatewayConfig = None,
     *,
     waiting: Waiting = False,
     watch: Watch = False,
@@ -149,7 +143,7 @@ def _told(one: ListedApproval, *, as_json: bool) -> None:
 
 
 @approvals.command(name="show")
-def show_(key: Key, /, *, config: ConfigFile = None, as_json: JsonOutput = False) -> int:
+def show_(key: Key, /, *, config: GatewayConfig = None, as_json: JsonOutput = False) -> int:
     """Show a pending call with its arguments, or a decision and its state."""
     with _decisions(config) as (_, decisions):
         found = decisions.find(key)
@@ -165,7 +159,7 @@ def show_(key: Key, /, *, config: ConfigFile = None, as_json: JsonOutput = False
 
 @approvals.command
 def grant(
-    key: Key, /, *, config: ConfigFile = None, scope: Covers = "call", span: Span = None, as_json: JsonOutput = False
+    key: Key, /, *, config: GatewayConfig = None, scope: Covers = "call", span: Span = None, as_json: JsonOutput = False
 ) -> int:
     """Grant a pending call: by default this call, once."""
     return _decided(key, config, scope, approved=True, span=span, as_json=as_json)
@@ -176,7 +170,7 @@ def deny(
     key: Key,
     /,
     *,
-    config: ConfigFile = None,
+    config: GatewayConfig = None,
     scope: Covers = "call",
     message: Message = "",
     as_json: JsonOutput = False,
@@ -186,7 +180,7 @@ def deny(
 
 
 @approvals.command
-def revoke(key: Key, /, *, config: ConfigFile = None, as_json: JsonOutput = False) -> int:
+def revoke(key: Key, /, *, config: GatewayConfig = None, as_json: JsonOutput = False) -> int:
     """Revoke a decision: the next such call needs approval again."""
     with _decisions(config) as (loaded, decisions):
         found = decisions.find(key)

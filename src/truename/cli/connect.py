@@ -12,7 +12,6 @@ from cyclopts import Parameter
 from truename.cli import _completion
 from truename.cli._connections import (
     ChangeFiles,
-    GatewayConfig,
     GatewayUrl,
     PreviewFiles,
     ProjectDirectory,
@@ -29,7 +28,7 @@ from truename.cli._connections import (
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._gateway_names import ask_names, checked_url, is_running, new_names
 from truename.cli._managed import connect_all, report_outcomes, undo_all
-from truename.cli._options import JsonOutput
+from truename.cli._options import GatewayConfig, JsonOutput
 from truename.cli._other_user import for_user
 from truename.cli._progress import busy
 from truename.cli._questions import is_agreed, is_terminal

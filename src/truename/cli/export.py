@@ -126,11 +126,13 @@ def export(
     if to not in GATEWAYS:
         raise UsageError(fact=f"{to!r} is not a gateway for names", advice=spelling_remedy(to, GATEWAYS))
     _check_options(target, to, force=force)
-    if target.undo is not None:
-        return _undone(target.undo, to, str(target.url), as_json=as_json)
+    api = GATEWAYS[to].api
+    # Without an API, the options say no URL.
+    if target.undo is not None and target.url is not None and api is not None:
+        return _undone(target.undo, to, api, target.url, as_json=as_json)
     found = find_sources(sources)
     workspace = open_workspace(sources, making)
-    api, http = GATEWAYS[to].api, None if target.url is None else HttpApi(target.url)
+    http = None if target.url is None else HttpApi(target.url)
     state = None
     if api is not None and http is not None:
         state = api.state(http.read(api.paths), _sought(workspace.table(client), _entries(found)))
@@ -293,9 +295,7 @@ def _applied(
     return EXIT_UPSTREAM if workspace.failed else EXIT_FINDINGS if exported.left else 0
 
 
-def _undone(path: Path, to: str, url: str, *, as_json: bool) -> int:
-    api = GATEWAYS[to].api
-    assert isinstance(api, GatewayApi)  # noqa: S101 - the options were checked
+def _undone(path: Path, to: str, api: GatewayApi, url: str, *, as_json: bool) -> int:
     former = read_undo(decode(read_text(path), str(path), toml=False), str(path), to)
     http = HttpApi(url)
     requests = api.undo(former, api.state(http.read(api.paths), ()))

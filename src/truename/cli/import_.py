@@ -49,6 +49,14 @@ Package = Annotated[
 RegistryUrl = Annotated[
     str | None, Parameter(name="--registry", metavar="URL", help="The MCP registry that is asked for a name.")
 ]
+PackageHost = Annotated[
+    str | None,
+    Parameter(
+        name="--package-host",
+        metavar="HOST",
+        help="The host of the package registry that an entry may name: the one that npx, uvx or docker asks here.",
+    ),
+]
 Agreed = Annotated[bool, Parameter(name="--yes", show_default=False, help="Write a registry's entry without asking.")]
 _REGISTRY = "registry"
 From = Annotated[
@@ -73,6 +81,7 @@ def import_(
     *files: Peer,
     kind: From = None,
     package: Package = None,
+    package_host: PackageHost = None,
     registry: RegistryUrl = None,
     yes: Agreed = False,
     out: Out = Path("truename.toml"),
@@ -87,9 +96,11 @@ def import_(
     if not files:
         raise UsageError(fact="no FILE was given", advice="Give the configuration of another gateway.")
     if is_entry := files[0] == _REGISTRY and len(files) > 1:
-        imports = tuple(read_entry(source, package=package, registry=registry) for source in files[1:])
-    elif package or registry:
-        option = "--package" if package else "--registry"
+        imports = tuple(
+            read_entry(source, package=package, package_host=package_host, registry=registry) for source in files[1:]
+        )
+    elif package or package_host or registry:
+        option = "--package" if package else "--package-host" if package_host else "--registry"
         raise UsageError(fact=f"{option} is about an entry of the MCP registry", advice="Write: import registry NAME.")
     else:
         imports = tuple(imported for file in files for imported in read_peer(at_home(Path(file)), kind))

@@ -15,7 +15,7 @@ from truename.cli import _completion
 from truename.cli._audit import audited
 from truename.cli._command_list import epilogue_of
 from truename.cli._errors import EXIT_FINDINGS, UsageError
-from truename.cli._options import JsonOutput
+from truename.cli._options import GatewayConfig, JsonOutput
 from truename.cli._rendering import print_json, print_table, say, show, shown_time, styled
 from truename.cli._sources import configuration
 from truename.config import Config as ServeConfig
@@ -50,10 +50,6 @@ _WIDTH: Final = 100
 Tools = Annotated[
     str,
     Parameter(completer=_completion.tools, help="A tool, as fs@1/read@1, or a server's instructions, as server:fs."),
-]
-Config = Annotated[
-    str | None,
-    Parameter(name="--config", metavar="FILE", help="The configuration that holds the pins; default: as for `serve`."),
 ]
 Server = Annotated[
     str | None,
@@ -320,7 +316,7 @@ def _is_plain(character: str) -> bool:
 
 
 @pins.command(name="list")
-def list_(config: Config = None, *, waiting: Waiting = False, as_json: JsonOutput = False) -> int:
+def list_(config: GatewayConfig = None, *, waiting: Waiting = False, as_json: JsonOutput = False) -> int:
     """List trusted, pending and rejected definitions. Exit status 1: a definition is pending."""
     with _book(configuration(config)) as book:
         seen, trusted = list(book.seen().values()), sorted(book.pins().values(), key=lambda one: one.key)
@@ -342,7 +338,7 @@ def list_(config: Config = None, *, waiting: Waiting = False, as_json: JsonOutpu
 
 
 @pins.command
-def diff(*tools: Tools, config: Config = None, as_json: JsonOutput = False) -> int:
+def diff(*tools: Tools, config: GatewayConfig = None, as_json: JsonOutput = False) -> int:
     """Show how pending definitions differ from trusted ones; for a named tool, also the last rejected one.
 
     Exit status 1: there is a difference.
@@ -374,7 +370,7 @@ def diff(*tools: Tools, config: Config = None, as_json: JsonOutput = False) -> i
 @pins.command
 def accept(
     *tools: Tools,
-    config: Config = None,
+    config: GatewayConfig = None,
     server: Server = None,
     everything: Everything = False,
     digest: Digest = None,
@@ -394,7 +390,7 @@ def accept(
 @pins.command
 def reject(
     *tools: Tools,
-    config: Config = None,
+    config: GatewayConfig = None,
     server: Server = None,
     everything: Everything = False,
     as_json: JsonOutput = False,
@@ -412,7 +408,7 @@ def reject(
 
 
 @pins.command
-def forget(*tools: Tools, config: Config = None, as_json: JsonOutput = False) -> int:
+def forget(*tools: Tools, config: GatewayConfig = None, as_json: JsonOutput = False) -> int:
     """Delete all pins of tools: the next definition is treated as if it were listed for the first time."""
     said = configuration(config)
     with _book(said) as book:

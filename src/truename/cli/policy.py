@@ -7,7 +7,6 @@ from cyclopts import App, Parameter
 from truename.cli import _completion
 from truename.cli._command_list import epilogue_of
 from truename.cli._connections import (
-    GatewayConfig,
     GatewayUrl,
     ProjectDirectory,
     ToolsDump,
@@ -19,7 +18,7 @@ from truename.cli._connections import (
 )
 from truename.cli._errors import EXIT_FINDINGS
 from truename.cli._gateway_names import known_tools, new_names
-from truename.cli._options import JsonOutput
+from truename.cli._options import GatewayConfig, JsonOutput
 from truename.cli._rendering import print_json, say, show
 from truename.clients import Machine, config_files, find
 from truename.clients.gateway_address import shown_by

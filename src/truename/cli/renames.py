@@ -12,7 +12,7 @@ from truename.cli._audit import audited
 from truename.cli._command_list import epilogue_of
 from truename.cli._durations import seconds_of
 from truename.cli._errors import EXIT_FINDINGS, UsageError
-from truename.cli._options import JsonOutput
+from truename.cli._options import GatewayConfig, JsonOutput
 from truename.cli._rendering import print_json, print_table, say, show, shown_time, styled
 from truename.cli._sources import configuration
 from truename.config import Config as ServeConfig
@@ -34,10 +34,6 @@ _ALL: Final = "`truename renames list` shows all."
 _LEAST: Final = "Name some, or use --certain or --all."
 _STATES: Final = {"new": "undecided", "renamed": "redirected"}
 Tools = Annotated[str, Parameter(help="A tool by its new id or its old one, as fs@1/read@1.")]
-Config = Annotated[
-    str | None,
-    Parameter(name="--config", metavar="FILE", help="The configuration of the gateway; default: as for `serve`."),
-]
 Was = Annotated[
     str | None,
     Parameter(name="--was", metavar="TOOL", help="The old id, if another one, or none, is proposed."),
@@ -67,7 +63,7 @@ renames = App(
 
 
 @renames.command(name="list")
-def list_(config: Config = None, *, waiting: Open = False, as_json: JsonOutput = False) -> int:
+def list_(config: GatewayConfig = None, *, waiting: Open = False, as_json: JsonOutput = False) -> int:
     """List tools that are new since others left their server, and what they were. Exit status 1: some wait."""
     with _book(configuration(config)) as book:
         known = sorted(book.arrived.values(), key=lambda one: (not one.is_open, one.old is None, one.number, one.id))
@@ -91,7 +87,7 @@ def list_(config: Config = None, *, waiting: Open = False, as_json: JsonOutput =
 @renames.command
 def accept(
     *tools: Tools,
-    config: Config = None,
+    config: GatewayConfig = None,
     was: Was = None,
     certain: Certain = False,
     digest: Digest = None,
@@ -119,7 +115,7 @@ def accept(
 @renames.command
 def reject(
     *tools: Tools,
-    config: Config = None,
+    config: GatewayConfig = None,
     everything: Everything = False,
     digest: Digest = None,
     as_json: JsonOutput = False,
@@ -134,7 +130,7 @@ def reject(
 
 
 @renames.command
-def undo(*tools: Tools, config: Config = None, as_json: JsonOutput = False) -> int:
+def undo(*tools: Tools, config: GatewayConfig = None, as_json: JsonOutput = False) -> int:
     """Take decisions back: the tools wait for one again, and old names lead nowhere."""
     said = configuration(config)
     with _book(said) as book:

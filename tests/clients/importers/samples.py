@@ -217,7 +217,6 @@ REGISTRY_ENTRY: Final[dict[str, Any]] = {
     "packages": [
         {
             "registryType": "npm",
-            "registryBaseUrl": "https://registry.npmjs.org",
             "identifier": "@example/tickets",
             "version": "1.2.0",
             "transport": {"type": "stdio"},

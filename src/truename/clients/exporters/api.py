@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 from urllib.parse import quote
 
 from truename.errors import ConfigError, excerpt
 from truename.identity import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from truename.clients.exporters.export import Export, InexpressibleTool
 
@@ -107,6 +107,14 @@ class GatewayApi(Protocol):
         ...
 
 
+_FITS: Final[tuple[Callable[[Mapping[str, Any], SoughtServer, Collection[str]], bool], ...]] = (
+    lambda _, one, texts: one.key in texts,
+    lambda _, one, texts: fold(one.key) in map(fold, texts),
+    lambda row, one, _: bool(one.url) and row.get("url") == one.url,
+    lambda _, one, texts: fold(one.proposed) in map(fold, texts),
+)
+
+
 def match(
     rows: Sequence[Mapping[str, Any]], servers: Sequence[SoughtServer], names: tuple[str, ...]
 ) -> dict[str, Mapping[str, Any]]:
@@ -116,13 +124,8 @@ def match(
     """
     found: dict[str, Mapping[str, Any]] = {}
     for one in servers:
-        tests: tuple[Callable[[Mapping[str, Any]], bool], ...] = (
-            lambda row, one=one: one.key in _texts(row, names),  # type: ignore[misc]
-            lambda row, one=one: fold(one.key) in map(fold, _texts(row, names)),  # type: ignore[misc]
-            lambda row, one=one: bool(one.url) and row.get("url") == one.url,  # type: ignore[misc]
-            lambda row, one=one: fold(one.proposed) in map(fold, _texts(row, names)),  # type: ignore[misc]
-        )
-        fitting = next((several for test in tests if (several := [row for row in rows if test(row)])), [])
+        ways = ([row for row in rows if fits(row, one, _texts(row, names))] for fits in _FITS)
+        fitting = next(filter(None, ways), [])
         if len(fitting) == 1:
             found[one.key] = fitting[0]
     return found

@@ -43,7 +43,6 @@ class PackageRuntime:
 
     command: str
     named: re.Pattern[str]
-    address: str
     words: Callable[[str, str | None], tuple[str, ...]]
     before: tuple[str, ...] = ()
 
@@ -62,14 +61,12 @@ _RUNTIMES: Final = MappingProxyType(
         "npm": PackageRuntime(
             command="npx",
             named=re.compile(r"(@[a-z0-9~][a-z0-9._~-]*/)?[A-Za-z0-9~][A-Za-z0-9._~-]*"),
-            address="registry.npmjs.org",
             words=_at("@"),
             before=("-y",),
         ),
         "pypi": PackageRuntime(
             command="uvx",
             named=re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?"),
-            address="pypi.org",
             words=_at("@"),
         ),
         "oci": PackageRuntime(
@@ -78,7 +75,6 @@ _RUNTIMES: Final = MappingProxyType(
                 r"[a-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9][a-z0-9._-]*)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?"
                 r"(@sha256:[0-9a-f]{64})?"
             ),
-            address="docker.io",
             words=_image,
             before=("run", "-i", "--rm"),
         ),
@@ -89,8 +85,13 @@ PACKAGES: Final = (*_RUNTIMES, "remote")
 """What can be imported of an entry."""
 
 
-def registry_entry(values: dict[str, object], path: Path | str, package: str | None = None) -> ImportedConfig:
+def registry_entry(
+    values: dict[str, object], path: Path | str, package: str | None = None, *, package_host: str | None = None
+) -> ImportedConfig:
     """Import the entry's package of this kind, ``remote``, or, without ``package``, the only one that can be used.
+
+    A package that names the host of its registry is imported only if that is ``package_host``: the program that starts
+    it asks the registry that it is configured with, where somebody else may have a package of this name.
 
     Raises `ConfigError` if the entry has no legal name, or nothing or several things to choose from.
     """
@@ -102,11 +103,11 @@ def registry_entry(values: dict[str, object], path: Path | str, package: str | N
         raise ConfigError(
             file=str(path), key="name", problem=problem, remedy="Correct the entry, or ask its publisher."
         )
-    entry = _EntryReading(name, reading)
+    entry = _EntryReading(name, reading, package_host)
     found = [*entry.packages(top.items("packages")), *entry.remotes(top.items("remotes"))]
     top.ignore(*_ABOUT)
     reading.rest(top, server=entry.key)
-    reading.server(*_chosen(found, package, str(path)))
+    reading.server(*_chosen(found, package, str(path), entry.refused))
     return reading.result()
 
 
@@ -118,14 +119,19 @@ def _unwrapped(values: dict[str, object]) -> Values:
 Choice = tuple[str, ServerConfig, str]
 
 
-def _chosen(found: list[Choice], package: str | None, file: str) -> tuple[ServerConfig, str]:
+def _chosen(found: list[Choice], package: str | None, file: str, refused: list[str]) -> tuple[ServerConfig, str]:
     fitting = [one for one in found if package in {None, one[0]}]
     kinds = ", ".join(dict.fromkeys(kind for kind, _, _ in found))
     if not fitting and package is not None and found:
         raise ConfigError(file=file, key="packages", problem=f"it has no {package}", remedy=f"Choose one of: {kinds}.")
     if not fitting:
-        remedy = "Add the server to the configuration by hand."
-        raise ConfigError(file=file, key="packages", problem="nothing of it can be imported", remedy=remedy)
+        problem = ": ".join(("nothing of it can be imported", *refused[:1]))
+        raise ConfigError(
+            file=file,
+            key="packages",
+            problem=problem,
+            remedy="Add the server to the configuration by hand, if you trust it.",
+        )
     if package is None and len({kind for kind, _, _ in fitting}) > 1:
         raise ConfigError(file=file, key="packages", problem=f"it offers {kinds}", remedy="Choose one with --package.")
     _, server, where = fitting[0]
@@ -133,8 +139,10 @@ def _chosen(found: list[Choice], package: str | None, file: str) -> tuple[Server
 
 
 class _EntryReading:
-    def __init__(self, name: str, reading: ConfigReading) -> None:
+    def __init__(self, name: str, reading: ConfigReading, package_host: str | None) -> None:
         self.name = name
+        self.refused: list[str] = []
+        self._package_host = package_host
         self.key = name.rpartition("/")[2]
         self._reading = reading
         self._prefix = re.sub(r"[^A-Z0-9]+", "_", self.key.upper()).strip("_") or "SERVER"
@@ -148,10 +156,11 @@ class _EntryReading:
             try:
                 server = self._package(kind, taken)
             except ValueError as error:
+                self.refused.append(str(error))
                 fact = f"Package {number + 1} of {excerpt(self.name)} was not imported: {error}."
                 self._reading.leave("server", fact, taken.where(""), server=self.key)
                 continue
-            taken.ignore("fileSha256", "transport", "registryBaseUrl")
+            taken.ignore("fileSha256", "transport")
             self._reading.rest(taken, server=self.key)
             yield kind, server, taken.where("")
 
@@ -161,6 +170,7 @@ class _EntryReading:
             try:
                 server = self._remote(taken)
             except ValueError as error:
+                self.refused.append(str(error))
                 fact = f"Remote {number + 1} of {excerpt(self.name)} was not imported: {error}."
                 self._reading.leave("server", fact, taken.where(""), server=self.key)
                 continue
@@ -178,9 +188,7 @@ class _EntryReading:
             raise ValueError(f"{excerpt(version)} is not a version")
         if (hint := taken.text("runtimeHint")) not in {None, runtime.command}:
             raise ValueError(f"its runtime {excerpt(hint or '')} is not {runtime.command}")
-        base = urlsplit(taken.text("registryBaseUrl") or "").hostname
-        if base is not None and base != runtime.address:
-            raise ValueError(f"it comes from {excerpt(base)}, and {runtime.command} would ask {runtime.address}")
+        self._check_host(taken.text("registryBaseUrl"), runtime.command)
         transport = taken.inside("transport").text("type")
         if transport not in {None, "stdio"}:
             raise ValueError(f"it speaks {excerpt(transport or '')}, and has to be started by hand")
@@ -196,6 +204,17 @@ class _EntryReading:
         own = self._arguments(taken.items("packageArguments"))
         args = (*runtime.before, *passed, *options, *words, *own)
         return self._server(command=runtime.command, args=args, env=MappingProxyType(env))
+
+    def _check_host(self, address: str | None, command: str) -> None:
+        """Raise `ValueError` for a package whose registry is not the one that the user named."""
+        if not address:
+            return
+        host = urlsplit(address).hostname
+        if host is None:
+            raise ValueError(f"{excerpt(address)} is not the address of a registry")
+        if host != (self._package_host or "").lower():
+            whose = f"it comes from {excerpt(host)}, and {command} asks the registry of its own settings"
+            raise ValueError(f"{whose}; if that is the same one, name it with --package-host")
 
     def _remote(self, taken: TakenKeys) -> ServerConfig:
         kind = taken.text("type") or ""

@@ -393,7 +393,7 @@ class ServerRenames:
 
 
 def _pin(tool: Tool, name: str = "", server: str = "") -> Pin:
-    from truename.catalog import Catalog  # noqa: PLC0415
+    from truename.catalog import Catalog  # noqa: PLC0415 - as below
     from truename.migration.lock import Pin, pins_of  # noqa: PLC0415 - the package costs 40 ms, and lists rarely change
 
     (found,) = pins_of(Catalog((tool,)))

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 
 from tests.support.gateway_trust import PAY, READ, REWORDED, Turning, texts, until
@@ -128,7 +129,11 @@ async def test_what_somebody_says_counts_in_a_running_gateway(
         fs.says(REWORDED)
         await client.call_tool("fs_turn", {})
         await until(client, {})
-        with PinStore(lab.folder / "pins") as book:
+        with PinStore(lab.folder / "pins") as book, anyio.fail_after(15):
+            # A replica whose server is not connected yet lists nothing as well, before anything is on record.
+            while not book.waiting:
+                await anyio.sleep(0.02)
+                book.refresh()
             book.trust(book.seen().values(), by="ann")
         await until(client, {"fs_read": REWORDED["description"]})
         assert not (await client.call_tool("fs_read", {"path": "x"})).is_error

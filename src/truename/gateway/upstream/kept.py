@@ -127,7 +127,7 @@ class ListCache:
             log.warning("the lists of server %r cannot be stored: %s", printable(server.key), error.strerror or error)
 
     def had(self, server: ServerConfig, what: str) -> bool:
-        """Tell whether this server had `INSTRUCTIONS`, or one of `SKILLS_CAPABILITIES`, when it last ran, lazy or not."""
+        """Tell whether a server, lazy or not, had `INSTRUCTIONS` or one of `SKILLS_CAPABILITIES` when it last ran."""
         return self._mark(server, what).exists()
 
     def note(self, server: ServerConfig, what: str, *, is_so: bool) -> None:

@@ -25,6 +25,8 @@ allowed-tools: search Bash(git search:*) Read
 Call `search` first, then get_page; see [more](references/more.md).
 """
 
+_CACHE = {"ttlMs": 300_000, "cacheScope": "public"}
+
 
 def digest_of(raw: str | bytes) -> str:
     return "sha256:" + hashlib.sha256(raw.encode() if isinstance(raw, str) else raw).hexdigest()
@@ -62,65 +64,59 @@ class SkillServer:
         ]
         self.settings = {"directoryRead": True} if settings is None else dict(settings)
 
+    async def list_tools(self, _: Any, __: object) -> types.ListToolsResult:
+        plain = {"type": "object"}
+        return types.ListToolsResult(tools=[types.Tool(name=one, input_schema=plain) for one in self.tools])
+
+    async def call_tool(self, _: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        return types.CallToolResult(content=[types.TextContent(text=f"{self.label}:{params.name}")])
+
+    async def list_resources(self, _: Any, __: object) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=[])
+
+    async def read(self, _: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        self.reads.append(params.uri)
+        if params.uri not in self.files:
+            raise MCPError(-32602, f"There is no {params.uri}")
+        text = self.files[params.uri]
+        said = types.TextResourceContents(uri=params.uri, text=text, mime_type="text/markdown", _meta={"x": 1})
+        return types.ReadResourceResult(contents=[said], ttl_ms=300_000, cache_scope="public")
+
+    async def list_skills(self, _: Any, params: types.PaginatedRequestParams) -> dict[str, Any]:
+        """Return one entry a page."""
+        at = int(params.cursor or 0)
+        more = {"nextCursor": str(at + 1)} if at + 1 < len(self.entries) else {}
+        return {"skills": self.entries[at : at + 1], **_CACHE, **more}
+
+    async def get_skill(self, _: Any, params: types.ReadResourceRequestParams) -> dict[str, Any]:
+        for entry in self.entries:
+            if entry["uri"] == params.uri:
+                return {"skill": entry, **_CACHE}
+        raise MCPError(-32602, f"No skill is served at {params.uri}")
+
+    async def read_directory(self, _: Any, params: types.ReadResourceRequestParams) -> dict[str, Any]:
+        root = f"{params.uri}/"
+        below = {uri.removeprefix(root): text for uri, text in self.files.items() if uri.startswith(root)}
+        if not below:
+            raise MCPError(-32602, f"{params.uri} is not a directory")
+        children = [
+            {"uri": root + path, "name": path, "size": len(text)} for path, text in below.items() if "/" not in path
+        ]
+        folders = sorted({path.partition("/")[0] for path in below if "/" in path})
+        children += [{"uri": root + one, "name": one, "mimeType": "inode/directory"} for one in folders]
+        return {"resources": children}
+
     def server(self) -> Server[Any]:
         """Return it as a server of the SDK."""
-
-        async def list_tools(_: Any, __: object) -> types.ListToolsResult:
-            return types.ListToolsResult(
-                tools=[types.Tool(name=one, input_schema={"type": "object"}) for one in self.tools]
-            )
-
-        async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-            return types.CallToolResult(content=[types.TextContent(text=f"{self.label}:{params.name}")])
-
-        async def list_resources(_: Any, __: object) -> types.ListResourcesResult:
-            return types.ListResourcesResult(resources=[])
-
-        async def read(_: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-            self.reads.append(params.uri)
-            if params.uri not in self.files:
-                raise MCPError(-32602, f"There is no {params.uri}")
-            said = types.TextResourceContents(
-                uri=params.uri, text=self.files[params.uri], mime_type="text/markdown", _meta={"x": 1}
-            )
-            return types.ReadResourceResult(contents=[said], ttl_ms=300_000, cache_scope="public")
-
-        async def list_skills(_: Any, params: types.PaginatedRequestParams) -> dict[str, Any]:
-            at = int(params.cursor or 0)
-            more = {"nextCursor": str(at + 1)} if at + 1 < len(self.entries) else {}
-            return {"skills": self.entries[at : at + 1], "ttlMs": 300_000, "cacheScope": "public", **more}
-
-        async def get_skill(_: Any, params: types.ReadResourceRequestParams) -> dict[str, Any]:
-            for entry in self.entries:
-                if entry["uri"] == params.uri:
-                    return {"skill": entry, "ttlMs": 300_000, "cacheScope": "public"}
-            raise MCPError(-32602, f"No skill is served at {params.uri}")
-
-        async def read_directory(_: Any, params: types.ReadResourceRequestParams) -> dict[str, Any]:
-            children = {
-                uri[: uri.find("/", len(params.uri) + 1)] if "/" in uri[len(params.uri) + 1 :] else uri
-                for uri in self.files
-                if uri.startswith(f"{params.uri}/")
-            }
-            if not children:
-                raise MCPError(-32602, f"{params.uri} is not a directory")
-            kinds = {uri: {"size": len(text)} for uri, text in self.files.items()}
-            return {
-                "resources": [
-                    {"uri": uri, "name": uri.rpartition("/")[2], **kinds.get(uri, {"mimeType": "inode/directory"})}
-                    for uri in sorted(children)
-                ]
-            }
-
         server = Server(
             self.label,
-            on_list_tools=list_tools,
-            on_call_tool=call_tool,
-            on_list_resources=list_resources,
-            on_read_resource=read,
+            on_list_tools=self.list_tools,
+            on_call_tool=self.call_tool,
+            on_list_resources=self.list_resources,
+            on_read_resource=self.read,
         )
         server.extensions = {EXTENSION: self.settings}
-        server.add_request_handler("skills/list", types.PaginatedRequestParams, list_skills)
-        server.add_request_handler("skills/get", types.ReadResourceRequestParams, get_skill)
-        server.add_request_handler("resources/directory/read", types.ReadResourceRequestParams, read_directory)
+        server.add_request_handler("skills/list", types.PaginatedRequestParams, self.list_skills)
+        server.add_request_handler("skills/get", types.ReadResourceRequestParams, self.get_skill)
+        server.add_request_handler("resources/directory/read", types.ReadResourceRequestParams, self.read_directory)
         return server

@@ -75,8 +75,10 @@ def noted(text: str) -> dict[str, str]:
     return dict(re.findall(r"(?m)^> - `(.*)` is `(.*)` here\.\n", text))
 
 
-def declared(client: Any) -> Any:
-    return (client.server_capabilities.extensions or {}).get(EXTENSION)
+async def declared(client: Any, era: str) -> Any:
+    if era == "legacy":
+        return (client.server_capabilities.extensions or {}).get(EXTENSION)
+    return (await ask(client, "server/discover"))["capabilities"].get("extensions", {}).get(EXTENSION)
 
 
 @pytest.mark.parametrize("path", ENDPOINTS)
@@ -88,7 +90,7 @@ async def test_two_skills_of_one_address_say_the_tools_of_their_own_server(
         lab.serving(lab.at("a", first), lab.script("b", "skills", "b")) as address,
         connect(address + path, era) as client,
     ):
-        assert declared(client) == {"directoryRead": True}
+        assert await declared(client, era) == {"directoryRead": True}
         entries = await listed(client)
         labels = [path[-1]] if "only" in path else ["a", "b"]
         assert [entry["frontmatter"]["name"] for entry in entries] == ["pdf"] * len(labels)
@@ -139,7 +141,7 @@ async def test_directories_are_declared_where_a_server_reads_them(
         lab.serving(lab.at("a", first), lab.at("b", second)) as address,
         connect(address + "/mcp", era) as client,
     ):
-        assert declared(client) == {}
+        assert await declared(client, era) == {}
         error = await refused(client, "resources/directory/read", uri="truename://a/skill://pdf")
         assert (error.code, error.message) == (-32601, "Method not found")
 
@@ -153,7 +155,7 @@ async def test_without_a_server_that_has_skills_there_are_none(
         lab.serving(lab.at("a", first), lab.at("b", second)) as address,
         connect(address + "/mcp", era) as client,
     ):
-        assert declared(client) is None
+        assert await declared(client, era) is None
         for method in ("skills/list", "skills/get"):
             assert (await refused(client, method, uri=OWN)).code == -32601
 
@@ -164,7 +166,7 @@ async def test_a_server_that_is_starting_has_the_skills_that_it_had(lab: Lab, co
     found = []
     for _ in range(2):
         async with connect(lab.over_stdio(*servers, state=state), "legacy") as client:
-            found.append(declared(client))
+            found.append(await declared(client, "legacy"))
             assert [entry["uri"] for entry in await listed(client)] == [BEHIND_A]
 
     assert found[1] == {"directoryRead": True}
@@ -173,7 +175,8 @@ async def test_a_server_that_is_starting_has_the_skills_that_it_had(lab: Lab, co
 async def test_nothing_is_read_where_nothing_is_called_otherwise(
     lab: Lab, era: str, connect: Callable[..., Any], upstreams: Upstreams
 ) -> None:
-    server = SkillServer("a")
+    # Files are remembered by their digest, whoever serves them.
+    server = SkillServer("a", skill=f"{SKILL}\nIn {era}.\n")
     async with (
         upstreams.serve(server.server()) as first,
         upstreams.serve(SkillServer("b").server()) as second,
@@ -290,7 +293,7 @@ async def test_a_result_is_kept_by_nobody_else_where_it_is_one_clients(
     ],
 )
 async def test_what_is_no_skill_of_the_server_is_refused_as_parameters(
-    lab: Lab, era: str, connect: Callable[..., Any], upstreams: Upstreams, uri: str, said: str
+    lab: Lab, era: str, connect: Callable[..., Any], upstreams: Upstreams, *, uri: str, said: str
 ) -> None:
     async with (
         upstreams.serve(SkillServer("a").server()) as first,
@@ -435,7 +438,10 @@ async def test_a_skill_whose_file_cannot_be_read_is_left_out_alone(
     ):
         assert [entry["uri"] for entry in await listed(client)] == [BEHIND_A, f"truename://b/{OWN}"]
 
-    assert "server 'a': 1 skills are omitted; the first: There is no skill://gone/SKILL.md" in caplog.text
+    assert (
+        "server 'a': 1 skill is omitted, whose files cannot be read; the first: There is no skill://gone/SKILL.md"
+        in caplog.text
+    )
     assert "server 'a': 1 skill is omitted; the first: 'skill://x/../SKILL.md'" in caplog.text
 
 

@@ -246,9 +246,8 @@ class Skills:
         into += [shown[place] for place in sorted(shown)]
         if missing := len(skills) - len(shown):
             why = printable(problems[0], 200) if problems else "it took too long"
-            text = (
-                f"server {printable(upstream.key)!r}: {missing:,} skills are left out, since they cannot be read: {why}"
-            )
+            what = "1 skill is" if missing == 1 else f"{missing:,} skills are"
+            text = f"server {printable(upstream.key)!r}: {what} omitted, whose files cannot be read; the first: {why}"
             self._log.tell((upstream.key, "skills"), text)
 
     # One skill

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import mcp_types as types
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
@@ -37,7 +38,10 @@ def file_of(uri: str, text: str) -> dict[str, Any]:
 
 
 class SkillServer:
-    """``files`` are the server's resources by URI, ``entries`` what it lists; both may be changed while it runs."""
+    """``files`` are the server's resources by URI, ``entries`` what it lists; both may be changed while it runs.
+
+    ``waits`` are files that it never reads to the end.
+    """
 
     def __init__(
         self,
@@ -50,6 +54,7 @@ class SkillServer:
         self.label = label
         self.tools = list(tools)
         self.reads: list[str] = []
+        self.waits: set[str] = set()
         self.files = {"skill://pdf/SKILL.md": skill, "skill://pdf/references/more.md": f"{label}: call search"}
         self.entries = [
             {
@@ -76,6 +81,8 @@ class SkillServer:
 
     async def read(self, _: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         self.reads.append(params.uri)
+        if params.uri in self.waits:
+            await anyio.sleep_forever()
         if params.uri not in self.files:
             raise MCPError(-32602, f"There is no {params.uri}")
         text = self.files[params.uri]

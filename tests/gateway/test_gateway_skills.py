@@ -5,18 +5,22 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import mcp_types as types
 import pytest
+from mcp.client.subscriptions import ResourcesListChanged
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 
 from tests.gateway.app_server import app_server
+from tests.gateway.conftest import PATIENCE
 from tests.gateway.skill_server import EXTENSION, SKILL, SkillServer, digest_of, file_of
 from truename.policy import read_policy
 from truename.policy.profiles import Profile, Profiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.gateway.conftest import Lab, Upstreams
 
@@ -284,12 +288,12 @@ async def test_a_result_is_kept_by_nobody_else_where_it_is_one_clients(
         ("truename://a/skill://other/SKILL.md", "No skill is served at skill://other/SKILL.md"),
         (f"truename://a/{MORE}", "No skill is served"),
         (f"truename://c/{OWN}", "No skill is served at"),
-        (f"truename://gone/{OWN}", "No server lists"),
+        (f"truename://gone/{OWN}", "No skill is served at"),
         ("truename://a/skill://pdf/../pdf/SKILL.md", "No skill is served"),
         (f"truename://a/truename://b/{OWN}", "No skill is served"),
-        ("skill://pdf/\x00/SKILL.md", "No server lists"),
-        ("", "No server lists"),
-        (OWN, "No server lists"),
+        ("skill://pdf/\x00/SKILL.md", "No skill is served at"),
+        ("", "No skill is served at"),
+        (OWN, "List the skills: their addresses lead to their servers."),
     ],
 )
 async def test_what_is_no_skill_of_the_server_is_refused_as_parameters(
@@ -512,3 +516,67 @@ async def test_the_only_server_answers_what_the_extension_adds_later(
     ):
         assert (await listed(client))[0]["uri"] == BEHIND_A
         assert (await refused(client, "skills/later")).code == -32601
+
+
+async def test_another_implementation_of_the_extension_takes_what_is_shown(
+    lab: Lab, upstreams: Upstreams, tmp_path: Path
+) -> None:
+    fastmcp = pytest.importorskip("fastmcp")
+    skills = pytest.importorskip("fastmcp.skills")
+    extension = pytest.importorskip("fastmcp.skills.extension")
+    providers = pytest.importorskip("fastmcp.server.providers.skills")
+    folder = tmp_path / "skills" / "pdf"
+    (folder / "references").mkdir(parents=True)
+    (folder / "SKILL.md").write_text(SKILL)
+    (folder / "references" / "more.md").write_text("more")
+    provider = providers.SkillsDirectoryProvider(roots=tmp_path / "skills", experimental_skills=True)
+    served = fastmcp.FastMCP("docs", providers=[provider])
+    served.add_extension(extension.SkillsExtension(providers=[provider]))
+    served.tool(lambda: "found", name="search")
+    async with (
+        upstreams.app(served.http_app()) as address,
+        lab.serving(lab.at("a", f"{address}/mcp"), lab.normal("b", "search")) as gateway,
+        fastmcp.Client(f"{gateway}/mcp", extensions=[skills.SkillsClientExtension()]) as client,
+    ):
+        (skill,) = await client.list_skills()
+        assert skill == await client.get_skill(skill.uri)
+        for file in skill.resources:
+            (content,) = await client.read_resource(file.uri)
+            assert digest_of(content.text) == file.digest
+        assert skill.frontmatter.allowed_tools.split()[0] == "a_search"
+
+
+async def test_a_server_that_reads_nothing_holds_nobody_up(
+    lab: Lab, era: str, connect: Callable[..., Any], upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("truename.gateway.endpoint.skills._PATIENCE", 0.3)
+    server = SkillServer("a", skill=f"{SKILL}\nSlow, {era}.\n")
+    server.waits.add(OWN)
+    async with (
+        upstreams.serve(server.server()) as first,
+        upstreams.serve(SkillServer("b").server()) as second,
+        lab.serving(lab.at("a", first), lab.at("b", second)) as address,
+        connect(address + "/mcp", era) as client,
+    ):
+        assert [entry["uri"] for entry in await listed(client)] == [f"truename://b/{OWN}"]
+        server.waits.clear()
+        assert [entry["uri"] for entry in await listed(client)] == [BEHIND_A, f"truename://b/{OWN}"]
+
+
+async def test_new_skills_are_told_as_new_resources(
+    lab: Lab, connect: Callable[..., Any], upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("truename.gateway.endpoint.skills._OLD", 0.0)
+    server = SkillServer("a")
+    async with (
+        upstreams.serve(server.server()) as first,
+        upstreams.serve(SkillServer("b").server()) as second,
+        lab.serving(lab.at("a", first), lab.at("b", second)) as address,
+        connect(address + "/mcp", "2026-07-28") as client,
+        client.listen(resources_list_changed=True) as events,
+    ):
+        server.entries = []
+        assert len(await listed(client)) == 2
+        with anyio.fail_after(PATIENCE):
+            assert await anext(aiter(events)) == ResourcesListChanged()
+        assert [entry["uri"] for entry in await listed(client)] == [f"truename://b/{OWN}"]

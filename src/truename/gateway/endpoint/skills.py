@@ -17,7 +17,7 @@ from truename.gateway.calls.forward import forward
 from truename.gateway.mcp.methods import not_found
 from truename.gateway.protocol.definitions import ResourceDefinition, unusable
 from truename.gateway.protocol.errors import MCPError
-from truename.gateway.protocol.pages import Pages
+from truename.gateway.protocol.pages import Pages, WrittenItem
 from truename.gateway.protocol.skills import (
     SKILLS_DIRECTORIES,
     SKILLS_EXTENSION,
@@ -61,6 +61,7 @@ _READERS: Final = 4
 # Nothing announces that skills changed, so who lists them has old lists read anew.
 _OLD: Final = 60.0
 _DOUBTED: Final = 1.0
+_MOST_LISTED: Final = 32
 
 
 class _Shown(NamedTuple):
@@ -83,12 +84,16 @@ class _Unreadable(Exception):
 
 @dataclass(frozen=True)
 class _Reader:
-    """How entries of one server are shown: under these names and URIs, with files that ``read`` reads."""
+    """How entries of one server are shown: under these names and URIs, with files that ``read`` reads.
+
+    ``doubts`` are files of which another look may find something else.
+    """
 
     upstream: Upstream
     names: SkillNames
     uri: Callable[[str], str]
     read: Read
+    doubts: list[str]
 
     async def shown(self, entry: Definition) -> Definition:
         """Return an entry as it is shown. Raises `_Unreadable`, and what ``read`` raises."""
@@ -97,6 +102,7 @@ class _Reader:
         has_tools = False
         if files == "dynamic":
             if self.names.tools(entry["frontmatter"].get("allowed-tools")) is not None:
+                self.doubts.append(own)
                 has_tools = self.names.file(await self._raw(own)).has_tools
             return self._entry(entry, files, has_tools=has_tools)
         if self.names.changes:
@@ -127,6 +133,7 @@ class _Reader:
                 raw = await self._raw(uri)
                 if digest_of(raw) != digest:
                     self.upstream.look_again(_DOUBTED)
+                    self.doubts.append(uri)
                     return None
                 _ORIGINALS[digest] = raw
             read, has_tools = self.names.file(raw)
@@ -155,6 +162,8 @@ class Skills:
         self._context_of = context_of
         self._place = place
         self._log = RateLimitedLog()
+        # By server, names and form of URIs: of which list it was made, and what is shown.
+        self._listed: LRUCache[tuple[str, str, bool], tuple[object, list[Definition]]] = LRUCache(_MOST_LISTED)
         self.answers: Final[Mapping[str, Callable[[Request, ResourceView], Awaitable[Raw]]]] = {
             "skills/list": self._list,
             "skills/get": self._get,
@@ -223,9 +232,14 @@ class Skills:
         self, request: Request, upstream: Upstream, skills: tuple[Definition, ...], into: list[Definition]
     ) -> None:
         """Add a server's skills; those that cannot be shown with what is read of them are left out, and told."""
-        is_alone = self._spec_of(request).only is not None
+        is_alone, names = self._spec_of(request).only is not None, self._names(request, upstream)
+        key = upstream.key, names.key, is_alone
+        known = self._listed.get(key)
+        if known is not None and known[0] is skills:
+            into += known[1]
+            return
         uri = _as_it_is if is_alone else _behind(upstream.key)
-        reader = _Reader(upstream, self._names(request, upstream), uri, _gateway_read(upstream))
+        reader = _Reader(upstream, names, uri, _gateway_read(upstream), [])
         shown: dict[int, Definition] = {}
         waiting = iter(enumerate(skills))
         problems: list[str] = []
@@ -233,7 +247,7 @@ class Skills:
         async def work(waiting: Iterator[tuple[int, Definition]]) -> None:
             async for place, entry in in_slices(waiting):
                 try:
-                    shown[place] = await reader.shown(entry)
+                    shown[place] = WrittenItem(await reader.shown(entry)).written()
                 except (MCPError, UpstreamError) as error:
                     problems.append(str(error))
                 except _Unreadable:
@@ -249,22 +263,26 @@ class Skills:
             what = "1 skill is" if missing == 1 else f"{missing:,} skills are"
             text = f"server {printable(upstream.key)!r}: {what} omitted, whose files cannot be read; the first: {why}"
             self._log.tell((upstream.key, "skills"), text)
+        elif not reader.doubts:
+            self._listed[key] = skills, into
 
     # One skill
 
-    def _led(self, request: Request, capability: str, problem: str) -> tuple[str, Upstream, str]:
+    def _led(self, request: Request, view: ResourceView, capability: str, problem: str) -> tuple[str, Upstream, str]:
         """Return the URI that is asked for, its server and the server's own URI. Raises `MCPError`."""
         uri = str((request.params or {}).get("uri"))
+        problem = f"{problem} {excerpt(uri)}. List the skills: their addresses lead to their servers."
         try:
             upstream, own = self._place(request, uri)
         except MCPError as error:
-            raise MCPError(INVALID_PARAMS, error.message, error.data) from error
+            text = error.message if view.places(uri) else problem
+            raise MCPError(INVALID_PARAMS, text, {"uri": uri}) from error
         if not upstream.offers(capability):
-            raise MCPError(INVALID_PARAMS, f"{problem} {excerpt(uri)}.", {"uri": uri})
+            raise MCPError(INVALID_PARAMS, problem, {"uri": uri})
         return uri, upstream, own
 
     async def _get(self, request: Request, view: ResourceView) -> Raw:
-        uri, upstream, own = self._led(request, SKILLS_EXTENSION, "No skill is served at")
+        uri, upstream, own = self._led(request, view, SKILLS_EXTENSION, "No skill is served at")
         asked = {**(request.params or {}), "uri": own}
         answering = forward(request, upstream, request.method, asked)
         entry = (await self._registry.vetting.answers.over(upstream.key, answering)).get("skill")
@@ -279,7 +297,7 @@ class Skills:
         async def read(of: str) -> Raw:
             return await forward(request, upstream, "resources/read", {"uri": of})
 
-        reader = _Reader(upstream, self._names(request, upstream), shown_uri, read)
+        reader = _Reader(upstream, self._names(request, upstream), shown_uri, read, [])
         try:
             return {"skill": await reader.shown(entry)}
         except _Unreadable as error:
@@ -307,7 +325,7 @@ class Skills:
         return (upstream.key, own) == (server, uri) and server in view.servers
 
     async def _directory(self, request: Request, view: ResourceView) -> Raw:
-        uri, upstream, own = self._led(request, SKILLS_DIRECTORIES, "No directory can be read at")
+        uri, upstream, own = self._led(request, view, SKILLS_DIRECTORIES, "No directory can be read at")
         asked = {**(request.params or {}), "uri": own}
         answering = forward(request, upstream, request.method, asked)
         result = await self._registry.vetting.answers.over(upstream.key, answering)

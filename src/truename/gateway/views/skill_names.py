@@ -26,9 +26,7 @@ MOST_REWRITTEN: Final = 256 * 1024
 """Bytes of a file that is rewritten; a longer one passes as it is."""
 _ALLOWED: Final = "allowed-tools"
 _MOST_NOTED: Final = 200
-_TITLE: Final = (
-    "> **Note of the gateway, not a part of this skill.** Tools of this skill's server have other names here:"
-)
+_TITLE: Final = "> **Note of the gateway, not a part of this skill.** Tools of its server have other names here:"
 _LINE: Final = "> - `{own}` is `{shown}` here."
 _MORE: Final = "> - More tools have other names; look at the list of tools."
 _WRITABLE: Final = re.compile(r"[^`\s]{1,256}")

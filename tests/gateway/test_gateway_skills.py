@@ -549,7 +549,7 @@ async def test_another_implementation_of_the_extension_takes_what_is_shown(
 async def test_a_server_that_reads_nothing_holds_nobody_up(
     lab: Lab, era: str, connect: Callable[..., Any], upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("truename.gateway.endpoint.skills._PATIENCE", 0.3)
+    monkeypatch.setattr("truename.gateway.endpoint.skills.PATIENCE", 0.3)
     server = SkillServer("a", skill=f"{SKILL}\nSlow, {era}.\n")
     server.waits.add(OWN)
     async with (
@@ -566,7 +566,7 @@ async def test_a_server_that_reads_nothing_holds_nobody_up(
 async def test_new_skills_are_told_as_new_resources(
     lab: Lab, connect: Callable[..., Any], upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("truename.gateway.endpoint.skills._OLD", 0.0)
+    monkeypatch.setattr("truename.gateway.endpoint.skills.OLD", 0.0)
     server = SkillServer("a")
     async with (
         upstreams.serve(server.server()) as first,

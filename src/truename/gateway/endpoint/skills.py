@@ -56,15 +56,15 @@ Raw = dict[str, Any]
 
 _FIELDS: Final = ("ttlMs", "cacheScope")
 # How long a list waits for the files of a server whose digests it has to have, and how many it reads at a time.
-_PATIENCE: Final = 10.0
+PATIENCE: Final = 10.0
 _READERS: Final = 4
 # Nothing announces that skills changed, so who lists them has old lists read anew.
-_OLD: Final = 60.0
+OLD: Final = 60.0
 _DOUBTED: Final = 1.0
 _MOST_LISTED: Final = 32
 
 
-class _Shown(NamedTuple):
+class _ShownFile(NamedTuple):
     """What is shown of a file: the size of the server's own bytes, and what a client reads instead of them."""
 
     own_size: int
@@ -75,7 +75,7 @@ class _Shown(NamedTuple):
 
 # By digest, which the bytes were seen to have: 16 MB at most. By the names, and the server's digest.
 _ORIGINALS: Final[LRUCache[str, bytes]] = LRUCache(64)
-_SHOWN: Final[LRUCache[tuple[str, str], _Shown]] = LRUCache(20_000)
+_SHOWN: Final[LRUCache[tuple[str, str], _ShownFile]] = LRUCache(20_000)
 
 
 class _Unreadable(Exception):
@@ -98,7 +98,7 @@ class _Reader:
     async def shown(self, entry: Definition) -> Definition:
         """Return an entry as it is shown. Raises `_Unreadable`, and what ``read`` raises."""
         own, files = entry["uri"], entry["resources"]
-        changed: dict[str, _Shown] = {}
+        changed: dict[str, _ShownFile] = {}
         has_tools = False
         if files == "dynamic":
             if self.names.tools(entry["frontmatter"].get("allowed-tools")) is not None:
@@ -118,11 +118,11 @@ class _Reader:
         said = with_allowed_tools(said, self.names) if has_tools else said
         return {**entry, "uri": self.uri(entry["uri"]), "frontmatter": said, "resources": files}
 
-    def _listed(self, file: Mapping[str, Any], shown: _Shown | None) -> Raw:
+    def _listed(self, file: Mapping[str, Any], shown: _ShownFile | None) -> Raw:
         read = {} if shown is None else {"digest": shown.digest, "size": shown.size}
         return {**file, "uri": self.uri(file["uri"]), **read}
 
-    async def _file(self, uri: str, digest: str, size: int) -> _Shown | None:
+    async def _file(self, uri: str, digest: str, size: int) -> _ShownFile | None:
         """Return what is shown of a file; None where it is not what its entry says, so whoever reads it refuses it."""
         if size > MOST_REWRITTEN:
             return None
@@ -137,7 +137,7 @@ class _Reader:
                     return None
                 _ORIGINALS[digest] = raw
             read, has_tools = self.names.file(raw)
-            known = _SHOWN[key] = _Shown(len(raw), digest_of(read), len(read), has_tools)
+            known = _SHOWN[key] = _ShownFile(len(raw), digest_of(read), len(read), has_tools)
         return known if known.own_size == size else None
 
     async def _raw(self, uri: str) -> bytes:
@@ -222,7 +222,7 @@ class Skills:
             for key, lists in self._registry.resources.lists.items():
                 upstream = self._registry.pool.get(key)
                 if upstream is not None and key in view.servers and upstream.offers(SKILLS_EXTENSION):
-                    upstream.look_again(_OLD)
+                    upstream.look_again(OLD)
                     found[key] = []
                     tasks.start_soon(self._list_of, request, upstream, lists.skills, found[key])
         entries = [entry for of_one in found.values() for entry in of_one]
@@ -253,7 +253,7 @@ class Skills:
                 except _Unreadable:
                     problems.append("its file has no content")
 
-        with anyio.move_on_after(_PATIENCE):
+        with anyio.move_on_after(PATIENCE):
             async with anyio.create_task_group() as tasks:
                 for _ in range(_READERS):
                     tasks.start_soon(work, waiting)

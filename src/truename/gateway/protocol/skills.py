@@ -47,7 +47,7 @@ _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _DOTS: Final = frozenset({".", ".."})
 
 
-class _File(JsonShape):
+class _ListedFile(JsonShape):
     uri: str
     digest: str
     # What is no number would be read as one, and shown as it is.
@@ -76,7 +76,7 @@ class SkillDefinition(JsonShape):
 
     uri: str
     frontmatter: _Frontmatter
-    resources: list[_File] | Literal["dynamic"]
+    resources: list[_ListedFile] | Literal["dynamic"]
 
     def __post_init__(self) -> None:
         root, slash, file = self.uri.rpartition("/")
@@ -88,7 +88,7 @@ class SkillDefinition(JsonShape):
             _check_files(self.uri, root + slash, self.resources)
 
 
-def _check_files(uri: str, root: str, files: list[_File]) -> None:
+def _check_files(uri: str, root: str, files: list[_ListedFile]) -> None:
     if len(files) > _MOST_FILES:
         raise ValueError(f"it has more than {_MOST_FILES} files")
     if sum(one.size for one in files) > _MOST_BYTES:

@@ -56,7 +56,7 @@ class SkillServer:
         self.reads: list[str] = []
         self.waits: set[str] = set()
         self.files = {"skill://pdf/SKILL.md": skill, "skill://pdf/references/more.md": f"{label}: call search"}
-        self.entries = [
+        self.entries: list[dict[str, Any]] = [
             {
                 "uri": "skill://pdf/SKILL.md",
                 "frontmatter": {

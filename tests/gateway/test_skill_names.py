@@ -273,7 +273,8 @@ def test_the_content_of_a_file_is_one() -> None:
     one, other = {"uri": "a", "text": "x"}, {"uri": "b", "text": "y"}
 
     assert content_of({"contents": [one, other]}, "a") == one
-    for result in ({}, {"contents": {}}, {"contents": [other, 5]}, {"contents": [one, one]}):
+    wrong: list[dict[str, object]] = [{}, {"contents": {}}, {"contents": [other, 5]}, {"contents": [one, one]}]
+    for result in wrong:
         assert content_of(result, "a") is None
     assert raw_bytes({"uri": "a", "text": "\ud800"}) is None
     assert with_bytes({"blob": "eA==", "x": 1}, b"yy") == {"blob": "eXk=", "x": 1}

@@ -8,8 +8,10 @@ from __future__ import annotations
 import hashlib
 import re
 from base64 import b64decode, b64encode
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from urllib.parse import unquote
+
+import msgspec
 
 from truename.gateway.protocol.definitions import JsonShape
 
@@ -76,7 +78,8 @@ class SkillDefinition(JsonShape):
 
     uri: str
     frontmatter: _Frontmatter
-    resources: list[_ListedFile] | Literal["dynamic"]
+    # Counted before any of them is read.
+    resources: Annotated[list[_ListedFile], msgspec.Meta(max_length=_MOST_FILES)] | Literal["dynamic"]
 
     def __post_init__(self) -> None:
         root, slash, file = self.uri.rpartition("/")
@@ -89,8 +92,6 @@ class SkillDefinition(JsonShape):
 
 
 def _check_files(uri: str, root: str, files: list[_ListedFile]) -> None:
-    if len(files) > _MOST_FILES:
-        raise ValueError(f"it has more than {_MOST_FILES} files")
     if sum(one.size for one in files) > _MOST_BYTES:
         raise ValueError("its files are larger than 16 MiB")
     uris = {one.uri for one in files}

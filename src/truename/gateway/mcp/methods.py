@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.gateway.mcp.client import ClientDescription
 from truename.gateway.mcp.schema import has_method, wrong_params
+from truename.gateway.protocol.app_capability import UI_EXTENSION
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.specification import (
     HANDSHAKE_VERSIONS,
@@ -107,6 +108,8 @@ def announced(offered: Callable[[str], bool]) -> dict[str, Any]:
     found["tools"] = {"listChanged": True}
     if offered("completions"):
         found["completions"] = {}
+    if offered(UI_EXTENSION):
+        found["extensions"] = {UI_EXTENSION: {}}
     return found
 
 

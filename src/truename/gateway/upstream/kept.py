@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.config.credentials import plain_auth
 from truename.files.private import make_private, read_own, write_new
+from truename.gateway.protocol.app_capability import UI_EXTENSION
 from truename.gateway.protocol.definitions import ToolDefinition, unusable
 from truename.gateway.protocol.schemas import unreadable
 from truename.gateway.upstream.lists import KINDS, NOTHING, Lists
@@ -39,7 +40,7 @@ _FORMAT: Final = 1
 MAX_BYTES: Final = 16 * 1024 * 1024
 # Over all entries that there ever were; who was written longest ago goes first.
 MAX_FILES: Final = 500
-_CAPABILITIES: Final = ("tools", "prompts", "resources", "completions", "logging")
+_CAPABILITIES: Final = ("tools", "prompts", "resources", "completions", "logging", UI_EXTENSION)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,7 @@ from truename.gateway.background import background
 from truename.gateway.deadline import Deadline
 from truename.gateway.elicitation.input_requests import QUESTIONS
 from truename.gateway.elicitation.router import ServerRequest
+from truename.gateway.protocol.app_capability import with_apps
 from truename.gateway.protocol.envelopes import (
     ABSENT,
     content_of,
@@ -199,7 +200,7 @@ class ServerSession:
         meta = {
             PROTOCOL_VERSION_META_KEY: version,
             CLIENT_INFO_META_KEY: self._identity,
-            CLIENT_CAPABILITIES_META_KEY: self.questions.declares,
+            CLIENT_CAPABILITIES_META_KEY: self._declares,
         }
         lines = _line(VERSION_HEADER, version) + _line(METHOD_HEADER, "server/discover")
         number = self.next_number()
@@ -221,7 +222,7 @@ class ServerSession:
         """Greet the server (basic/lifecycle)."""
         params = {
             "protocolVersion": HANDSHAKE_VERSIONS[-1],
-            "capabilities": self.questions.declares,
+            "capabilities": self._declares,
             "clientInfo": self._identity,
         }
         number = self.next_number()
@@ -246,9 +247,16 @@ class ServerSession:
         self.instructions = instructions if isinstance(instructions, str) else ""
         self._lines = _line(VERSION_HEADER, version)
 
+    @property
+    def _declares(self) -> Mapping[str, Any]:
+        """What the gateway declares for itself: apps on every connection, since all have to list the same tools."""
+        return with_apps(self.questions.declares)
+
     def offers(self, capability: str) -> bool:
-        """Whether the server says that it has this (``tools``, ``prompts``, ``resources``, ``completions``...)."""
-        return isinstance(self.capabilities.get(capability), dict)
+        """Whether the server says that it has this: ``tools``, ``prompts``, ``resources``... or an extension."""
+        extensions = self.capabilities.get("extensions")
+        found = extensions if "/" in capability and isinstance(extensions, dict) else self.capabilities
+        return isinstance(found.get(capability), dict)
 
     @property
     def tasks(self) -> Mapping[str, Any] | None:
@@ -288,8 +296,9 @@ class ServerSession:
 
         Raises `MCPError` and `TransportError`.
 
-        ``capabilities`` are those of the client on whose behalf it is sent; ``header_map`` says which arguments are
-        mirrored in HTTP headers. Values of ``params`` may be `msgspec.Raw`, and the `PAYLOAD` of a call's result is.
+        ``capabilities`` are those of the client on whose behalf it is sent, None for what the gateway itself asks;
+        ``header_map`` says which arguments are mirrored in HTTP headers. Values of ``params`` may be `msgspec.Raw`, and
+        the `PAYLOAD` of a call's result is.
         A result of more than ``deepest`` levels is a fault.
         """
         own = self.next_number() if number is None else number
@@ -324,7 +333,7 @@ class ServerSession:
         if self.modern:
             meta[PROTOCOL_VERSION_META_KEY] = self.version
             meta[CLIENT_INFO_META_KEY] = self._written_identity
-            meta[CLIENT_CAPABILITIES_META_KEY] = dict(capabilities or {})
+            meta[CLIENT_CAPABILITIES_META_KEY] = with_apps({}) if capabilities is None else dict(capabilities)
             if self._transport.has_headers:
                 arguments = body.get("arguments")
                 if header_map and isinstance(arguments, msgspec.Raw):
@@ -386,9 +395,7 @@ class ServerSession:
         await self._transport.notify(_notification(method, params), self._lines)
 
     async def _subscribe(self, number: int, wanted: Mapping[str, Any]) -> None:
-        await self.send(
-            "subscriptions/listen", {"notifications": wanted}, capabilities=self.questions.declares, number=number
-        )
+        await self.send("subscriptions/listen", {"notifications": wanted}, capabilities=self._declares, number=number)
 
     # What the server sends
 

@@ -27,6 +27,7 @@ def app_server(
     plain: tuple[str, ...] = (),
     page: str = PAGE,
     is_gated: bool = False,
+    prompt: types.PromptMessage | None = None,
     results: Mapping[str, types.CallToolResult] = MappingProxyType({}),
 ) -> Server[Any]:
     """Return the server. Its page is not listed: a tool links to it.
@@ -61,8 +62,16 @@ def app_server(
         said = types.TextResourceContents(uri=params.uri, text=found, mime_type=kind, _meta={"ui": {"csp": {}}})
         return types.ReadResourceResult(contents=[said])
 
+    async def list_prompts(_: Any, __: object) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=[] if prompt is None else [types.Prompt(name="ask")])
+
+    async def get_prompt(_: Any, __: object) -> types.GetPromptResult:
+        return types.GetPromptResult(messages=[] if prompt is None else [prompt])
+
     return Server(
         label,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,

@@ -26,6 +26,7 @@ def app_server(
     only_for_apps: tuple[str, ...] = (),
     plain: tuple[str, ...] = (),
     page: str = PAGE,
+    link: str = URI,
     is_gated: bool = False,
     prompt: types.PromptMessage | None = None,
     results: Mapping[str, types.CallToolResult] = MappingProxyType({}),
@@ -39,8 +40,8 @@ def app_server(
     async def list_tools(ctx: Any, _: object) -> types.ListToolsResult:
         schema = {"type": "object"}
         has_apps = not is_gated or client_supports_apps(ctx)
-        link = {"ui": {"resourceUri": URI, "visibility": ["model", "app"], "x": 1}, "ui/resourceUri": URI}
-        ui = link if has_apps else {}
+        meta = {"ui": {"resourceUri": link, "visibility": ["model", "app"], "x": 1}, "ui/resourceUri": link}
+        ui = meta if has_apps else {}
         names = ("refresh", "show", *more)
         tools = [types.Tool(name=name, input_schema=schema, _meta=ui) for name in names]
         tools += [types.Tool(name=name, input_schema=schema) for name in plain]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.gateway.app_pages import asked, needs_node, pages_of, run_page
 from tests.gateway.app_server import PAGE, URI, app_server
 from truename.gateway.views.app_bridge import bridged
+from truename.policy import read_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -218,3 +219,45 @@ def test_a_page_loses_nothing(page: str) -> None:
     script = page_of({}, "")
 
     assert found.replace(script, "", 1) == page
+
+
+@needs_node
+async def test_a_page_does_not_know_what_its_reader_may_not_call(
+    lab: Lab, era: str, connect: Callable[..., Any], upstreams: Upstreams
+) -> None:
+    rules = [{"name": "no erasing", "outcome": "deny", "tools": ["a/erase"]}]
+    policy = read_policy({"default": "allow", "rules": rules})
+    async with (
+        upstreams.serve(app_server("a", more=("erase",))) as first,
+        upstreams.serve(app_server("b", more=("erase",))) as second,
+        lab.serving(lab.at("a", first), lab.at("b", second), policy=policy) as address,
+        connect(address + "/mcp", era) as client,
+    ):
+        page = (await pages_of(client))["a"]
+        assert "erase" not in page
+        for name in ("erase", "a_erase", "b_erase"):
+            assert run_page(page, asked("tools/call", name=name))["sent"] == []
+        # A page is code of its server: what goes around the bridge is decided like any other call.
+        assert (await client.call_tool("a_erase", {})).is_error
+
+
+async def test_a_link_to_another_servers_page_leads_to_who_wrote_it(
+    lab: Lab, era: str, connect: Callable[..., Any], upstreams: Upstreams
+) -> None:
+    async with (
+        upstreams.serve(app_server("a", link="ui://truename/b/board/index.html")) as first,
+        upstreams.serve(app_server("b")) as second,
+        lab.serving(lab.at("a", first), lab.at("b", second)) as address,
+        connect(address + "/mcp", era) as client,
+    ):
+        tools = {tool.name: tool.meta["ui"]["resourceUri"] for tool in (await client.list_tools()).tools}
+        (content,) = (await client.read_resource(tools["a_show"])).contents
+
+        assert tools["a_show"] == "ui://truename/a/truename/b/board/index.html"
+        assert content.text.endswith("a:ui://truename/b/board/index.html")
+
+
+def test_a_page_of_two_bytes_a_letter_stays_as_it_is() -> None:
+    for encoding in ("utf-16", "utf-16-le", "utf-16-be", "utf-32"):
+        blob = b64encode(PAGE.encode(encoding)).decode()
+        assert bridged({"blob": blob}, {"a": "b"}, None) == {"blob": blob}

@@ -134,7 +134,8 @@ def bridged(
             page = b64decode(blob, validate=True).decode()
         except ValueError:
             return content
-        return {**content, "blob": b64encode(_in_front(page, script).encode()).decode()}
+        # Without a mark at the beginning, UTF-16 can be read as UTF-8 in which every other letter is NUL.
+        return content if "\0" in page else {**content, "blob": b64encode(_in_front(page, script).encode()).decode()}
     return content
 
 

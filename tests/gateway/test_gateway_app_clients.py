@@ -96,7 +96,7 @@ async def test_the_extension_is_announced_where_a_server_announces_it(
         connect(address + "/mcp", "legacy") as client,
         raw(address) as stateless,
     ):
-        expected = {"io.modelcontextprotocol/ui": {}} if announces else None
+        expected: dict[str, Any] | None = {"io.modelcontextprotocol/ui": {}} if announces else None
         assert client.server_capabilities.extensions == expected
         assert (await stateless.result("server/discover", {}))["capabilities"].get("extensions") == expected
 

@@ -92,8 +92,9 @@ class AppLinks:
 
     def _located(self, link: Mapping[str, Any]) -> Raw:
         uri = link.get("uri")
-        is_link = isinstance(uri, str) and uri.startswith("ui://")
-        return {**link, "uri": self._shown(uri)} if is_link else dict(link)
+        if not isinstance(uri, str) or not uri.startswith("ui://"):
+            return dict(link)
+        return {**link, "uri": self._shown(uri)}
 
     def _meta(self, meta: Mapping[str, Any]) -> Mapping[str, Any]:
         return with_ui_uris(meta, self._shown)

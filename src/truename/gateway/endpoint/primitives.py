@@ -15,7 +15,8 @@ from truename.gateway.protocol.skills import SKILLS_CAPABILITIES
 from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARAMS
 from truename.gateway.upstream.lists import KINDS
 from truename.gateway.upstream_errors import UpstreamError
-from truename.gateway.views.app_bridge import bridged, is_for, is_page
+from truename.gateway.views.app_bridge import is_page
+from truename.gateway.views.app_links import AppLinks
 from truename.gateway.views.contexts import ContextRefused
 from truename.gateway.views.prompts import wrong_prompt_text
 from truename.gateway.views.resources import ResourcePlace, behind, is_behind
@@ -128,7 +129,8 @@ class Primitives:
         upstream, name = self._origin(request, str(params.get("name")))
         answering = forward(request, upstream, request.method, {**params, "name": name})
         answering = self._view(request).texts.prompt(upstream.key, params, answering)
-        return await self._registry.vetting.answers.over(upstream.key, answering)
+        result = await self._registry.vetting.answers.over(upstream.key, answering)
+        return self.links(request, upstream.key).result(result)
 
     def _origin(self, request: Request, name: str) -> tuple[Upstream, str]:
         """Return the server that has this prompt, and its own name for it. Raises `ResolutionError`."""
@@ -160,20 +162,18 @@ class Primitives:
         contents = result.get("contents")
         if not isinstance(contents, list) or not any(map(is_page, contents)):
             return result
-        bridge = self._bridge(request, upstream.key)
-        return {**result, "contents": [bridge(one) if is_page(one) else one for one in contents]}
+        links = self.links(request, upstream.key)
+        return {**result, "contents": [links.page(one) if is_page(one) else one for one in contents]}
 
-    def _bridge(self, request: Request, server: str) -> Callable[[Raw], Mapping[str, Any]]:
-        """Return what puts the bridge in front of a server's page: the tools are those that this request may see."""
-        spec = self._spec_of(request)
-        view = self._registry.access.limited(self._registry.view(spec), self._context_of(request))
-        tools = [(view.table.catalog[id], str(tool["name"])) for id, tool in view.by_id.items()]
-        own = [(tool, name) for tool, name in tools if tool.origin.server == server]
-        names = {tool.origin.name: name for tool, name in own if is_for("app", tool.definition)}
-        if spec.only is not None and all(own == name for own, name in names.items()):
-            return lambda page: page
-        prefixes = None if spec.only is not None else (behind(server, "ui://"), behind(server, ""))
-        return lambda page: bridged(page, names, prefixes)
+    def links(self, request: Request, server: str) -> AppLinks:
+        """Return what is shown of a server's apps: the tools of its pages are those that this request may see."""
+        registry = self._registry
+        spec, context = self._spec_of(request), self._context_of(request)
+
+        def view() -> View:
+            return registry.access.limited(registry.view(spec), context)
+
+        return AppLinks(spec, server, view, registry.tool_search)
 
     def place(self, request: Request, uri: str) -> tuple[Upstream, str]:
         """Return the one server to which a URI leads, and its own URI. Raises `MCPError`."""

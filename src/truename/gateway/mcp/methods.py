@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.gateway.mcp.client import ClientDescription
 from truename.gateway.mcp.schema import has_method, wrong_params
+from truename.gateway.protocol.app_capability import UI_EXTENSION
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.skills import SKILLS_DIRECTORIES, SKILLS_EXTENSION
 from truename.gateway.protocol.specification import (
@@ -109,9 +110,13 @@ def announced(offered: Callable[[str], bool]) -> dict[str, Any]:
     found["tools"] = {"listChanged": True}
     if offered("completions"):
         found["completions"] = {}
+    extensions: dict[str, Any] = {}
+    if offered(UI_EXTENSION):
+        extensions[UI_EXTENSION] = {}
     if offered(SKILLS_EXTENSION):
-        settings = {"directoryRead": True} if offered(SKILLS_DIRECTORIES) else {}
-        found["extensions"] = {SKILLS_EXTENSION: settings}
+        extensions[SKILLS_EXTENSION] = {"directoryRead": True} if offered(SKILLS_DIRECTORIES) else {}
+    if extensions:
+        found["extensions"] = extensions
     return found
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.config.credentials import plain_auth
 from truename.files.private import make_private, read_own, write_new
+from truename.gateway.protocol.app_capability import UI_EXTENSION
 from truename.gateway.protocol.definitions import ToolDefinition, unusable
 from truename.gateway.protocol.schemas import unreadable
 from truename.gateway.protocol.skills import SKILLS_CAPABILITIES, SKILLS_DIRECTORIES, SKILLS_EXTENSION
@@ -41,7 +42,7 @@ _FORMAT: Final = 1
 MAX_BYTES: Final = 16 * 1024 * 1024
 # Over all entries that there ever were; who was written longest ago goes first.
 MAX_FILES: Final = 500
-_CAPABILITIES: Final = ("tools", "prompts", "resources", "completions", "logging", *SKILLS_CAPABILITIES)
+_CAPABILITIES: Final = ("tools", "prompts", "resources", "completions", "logging", UI_EXTENSION, *SKILLS_CAPABILITIES)
 INSTRUCTIONS: Final = "instructions"
 # What is known of every server, and the ending of the file that stands for it.
 _MARKS: Final[Mapping[str, str]] = {

@@ -1,0 +1,183 @@
+"""Tell which tools exist, under which names clients see them, and which names are old: nothing is started or asked."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from truename.clients.gateway_address import names_alone, names_together, shown_by, tools_in_ledger
+from truename.errors import TruenameError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from truename.clients.gateway_address import NewNames, ShownAddress
+    from truename.config import Config, ServerConfig
+    from truename.identity import ToolId
+    from truename.ledger import Ledger
+
+__all__ = ["ExistingTools", "GatewayTools", "ShownTools"]
+
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
+_HELD: Final = "held"
+# A redirect may lead to a tool that was renamed again.
+_MOST_STEPS: Final = 16
+_FOR: Final = ("/for/", "--for")
+_SEARCH: Final = ("/search", "--search")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownTools:
+    """The tool names behind one server entry of a client: ``names`` has each with its server and its own name.
+
+    ``former`` has old names with the present ones ("" if there is none). ``is_held`` tells of other texts whether they
+    are names of the gateway too, for other clients or of its own tools.
+    """
+
+    names: Mapping[str, tuple[str, str]]
+    former: Mapping[str, str] = field(default_factory=lambda: _NONE)
+    is_held: Callable[[str], bool] = lambda _: False
+
+
+class GatewayTools:
+    """The names at the gateway of one configuration, as its ledger has them; ``listed`` are tools by server.
+
+    Without a ledger the names are computed, if the tools of all servers are known.
+    """
+
+    def __init__(
+        self, config: Config, ledger: Ledger | None, listed: Mapping[str, Iterable[str]] | None = None
+    ) -> None:
+        self._config, self._ledger = config, ledger
+        keys = [server.key for server in config.enabled]
+        recorded = {} if ledger is None else tools_in_ledger(ledger)
+        known = {**recorded, **{key: list(names) for key, names in (listed or {}).items()}}
+        self.listed: Mapping[str, list[str]] = {key: known[key] for key in keys if key in known}
+        self._is_whole = ledger is not None or len(self.listed) == len(keys)
+        self._tables = cache(self._table)
+
+    @property
+    def former(self) -> Mapping[str, Mapping[str, str]]:
+        """The servers' own old names with the present ones, by server: those that were renamed on record."""
+        found: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        for (server, name), id in () if self._ledger is None else self._ledger.bindings().items():
+            origin = self._origin(self._ledger, id)
+            if origin is not None and origin[0] == server and origin[1] != name:
+                found[server][name] = origin[1]
+        return found
+
+    def shown(self, entry: ServerConfig, dialect: str) -> ShownTools | None:
+        """Return what a client of this dialect sees behind an entry of the gateway; None if that is not known.
+
+        A search view lists other tools than it can call, so its names are not known.
+        """
+        words = (entry.url or "", *entry.args)
+        if any(word in text for text in words for word in _SEARCH):
+            return None
+        at = shown_by(entry)
+        own = any(word in text for text in words for word in _FOR)
+        shared = {"canonical": "native", "detect": dialect}.get(self._config.settings.names, "universal")
+        first, other = (dialect, shared) if own else (shared, dialect)
+        tables = [self._tables(one, at.only) for one in dict.fromkeys((first, other))]
+        found = [table for table in tables if table is not None]
+        if not found:
+            return None
+        # In doubt the names of both tables are legal; the first is the one that the client gets.
+        names = {wire: origin for table in reversed(found) for wire, origin in _by_wire(table, at)}
+        return ShownTools(names=names, former=dict(self._former(found[0], at)), is_held=partial(self._is_held, at))
+
+    def _table(self, dialect: str, only: str | None) -> NewNames | None:
+        if not self.listed or (only is None and not self._is_whole):
+            return None
+        make = names_together if only is None else names_alone
+        try:
+            return make(self.listed, self._config, self._ledger, dialect=dialect)
+        except (TruenameError, ExceptionGroup):
+            return None
+
+    def _former(self, table: NewNames, at: ShownAddress) -> Iterator[tuple[str, str]]:
+        ledger = self._scoped(at)
+        for name, standing in () if ledger is None else ledger.withdrawn.items():
+            origin = None if standing.id is None else self._origin(ledger, standing.id)
+            yield name, "" if origin is None else table.get(origin[0], {}).get(origin[1], "")
+
+    def _is_held(self, at: ShownAddress, name: str) -> bool:
+        ledger = self._scoped(at)
+        standing = None if ledger is None else ledger.standing(name)
+        return standing is not None and standing.status == _HELD
+
+    def _scoped(self, at: ShownAddress) -> Ledger | None:
+        if self._ledger is None or at.only is None:
+            return self._ledger
+        return self._ledger.scoped(f"only/{at.only}")
+
+    def _origin(self, ledger: Ledger | None, id: ToolId) -> tuple[str, str] | None:
+        """Return the server and the own name of the tool that an id leads to."""
+        if ledger is None:
+            return None
+        for _ in range(_MOST_STEPS):
+            standing = ledger.standing(str(id))
+            if standing is None or standing.id is None or standing.id == id or standing.status == _HELD:
+                break
+            id = standing.id
+        return ledger.origin_of(id)
+
+
+def _by_wire(table: NewNames, at: ShownAddress) -> Iterator[tuple[str, tuple[str, str]]]:
+    for server, names in table.items():
+        if at.only in {None, server} and (at.servers is None or server in at.servers):
+            yield from ((wire, (server, own)) for own, wire in names.items())
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExistingTools:
+    """All known tools: by the key of their server, or ``unkeyed`` if the source does not tell it.
+
+    ``former`` are servers' own old names with the present ones, ``gateways`` the gateways whose names are known.
+    """
+
+    listed: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    unkeyed: frozenset[str] = frozenset()
+    former: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: MappingProxyType({}))
+    gateways: tuple[GatewayTools, ...] = ()
+
+    @classmethod
+    def of(cls, tools: Iterable[tuple[str, str]], gateways: Iterable[GatewayTools] = ()) -> ExistingTools:
+        """Return the tools, given as pairs of server key ("" if unknown) and name, and those of gateways.
+
+        >>> ExistingTools.of([("git", "log"), ("", "search")]).unkeyed
+        frozenset({'search'})
+        """
+        gateways = tuple(gateways)
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for server, name in tools:
+            found[server].add(name)
+        former: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        for gateway in gateways:
+            for server, names in gateway.listed.items():
+                found[server].update(names)
+            for server, renamed in gateway.former.items():
+                former[server].update(renamed)
+        unkeyed = frozenset(found.pop("", ()))
+        return cls(
+            listed={server: frozenset(names) for server, names in found.items()},
+            unkeyed=unkeyed,
+            former=former,
+            gateways=gateways,
+        )
+
+    def at(self, server: str) -> ShownTools | None:
+        """Return the tools of a server that a client reaches itself; None if they are not known."""
+        names = self.listed.get(server)
+        if names is None:
+            return None
+        return ShownTools(names={name: (server, name) for name in names}, former=self.former.get(server, _NONE))
+
+    def behind(self, entry: ServerConfig, dialect: str) -> ShownTools | None:
+        """Return what a client sees behind its entry of a gateway; None if it is not known."""
+        found = (gateway.shown(entry, dialect) for gateway in self.gateways)
+        return next((one for one in found if one is not None), None)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.cli._declared_tools import configuration_at, is_address, is_lock_file
@@ -30,6 +29,7 @@ from truename.migration.lock import read_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from truename.cli._declared_tools import DeclaredSources
     from truename.config import Config
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BesideSources", "NamedTools", "SortedSources", "check_names", "correct", "sort_beside", "sort_sources"]
 
-_UNKNOWN: Final = "unknown_server"
+_UNCHECKED: Final = "unchecked_name"
 
 
 class SortedSources(NamedTuple):
@@ -148,7 +148,7 @@ def check_names(
         problem = () if one.file.problem is None else (unreadable_file_finding(one.file.problem, file),)
         # In a directory without any known server, the user asked about something else.
         is_told = bool(known.listed) or one.file.path in explicit
-        told = (finding for finding in one.findings if is_told or finding.rule.name != _UNKNOWN)
+        told = (finding for finding in one.findings if is_told or finding.rule.name != _UNCHECKED)
         parts.append(DeclaredTools(findings=(*problem, *told), files=(file,), names=one.names))
     return NamedTools(declared=joined(parts), judged=judged)
 

@@ -26,9 +26,9 @@ from truename.conventions import Convention, Finding, Severity
 from truename.files.user import at_home
 from truename.lint import RULES, LintConfiguration, load_lint_configuration, weigh
 from truename.lint.baseline import Baseline, read_baseline, render_baseline
+from truename.lint.declared import joined
 from truename.lint.excerpts import find_excerpt, finding_place
 from truename.lint.fixes import Fix, remove_stale_entries, remove_unused_comments, replace_bytes
-from truename.lint.declared import joined
 from truename.lint.report import LintReport, WeighedFindings
 from truename.lint.source_files import PYTHON, relative_to_cwd
 from truename.migration import FileRewrite
@@ -63,7 +63,8 @@ _KINDS: Final[Mapping[str, Literal["inSource", "external"]]] = {
 Source = Annotated[
     str,
     Parameter(
-        help="A Python file, a directory, a dump of tools/list, a configuration, a server's http(s) URL, or a skill, an agent or another file that names tools."
+        help="A Python file, a directory, a dump of tools/list, a configuration, a server's http(s) URL, or a file "
+        "that names tools, such as a skill or an agent."
     ),
 ]
 For = Annotated[
@@ -105,7 +106,8 @@ Beside = Annotated[
         name="--beside",
         metavar="SOURCE",
         show_default=False,
-        help="Tools that run together with these, but are not checked: a dump, a source, a lock, or a configuration, whose recorded names count. May be repeated.",
+        help="Tools that run together with these, but are not checked: a dump, a source, a lock, or a configuration, "
+        "whose recorded names count. May be repeated.",
     ),
 ]
 BaselineFile = Annotated[
@@ -124,7 +126,8 @@ ApplyFixes = Annotated[
     Parameter(
         name="--fix",
         show_default=False,
-        help="Remove suppression comments and baseline entries that have no effect; correct old names in skills and agents.",
+        help="Remove suppression comments and baseline entries that have no effect; correct old names in skills and "
+        "agents.",
     ),
 ]
 Diff = Annotated[

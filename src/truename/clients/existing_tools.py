@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from types import MappingProxyType
@@ -13,7 +12,7 @@ from truename.clients.gateway_address import names_alone, names_together, shown_
 from truename.errors import TruenameError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from truename.clients.gateway_address import NewNames, ShownAddress
     from truename.config import Config, ServerConfig

@@ -339,6 +339,7 @@ def kept_names(
     value: object,
     entries: Iterable[tuple[str, Where]],
     servers: Iterable[str],
+    *,
     most: int = _MOST,
 ) -> tuple[KeptName, ...]:
     """Return the tool names in a file, without the client's built-in tools, and at most so many.

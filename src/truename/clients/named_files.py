@@ -86,13 +86,13 @@ class _Pattern(NamedTuple):
 
 @cache
 def _patterns() -> tuple[_Pattern, ...]:
-    found: list[_Pattern] = []
-    for row in (*name_files(), *config_files()):
-        if row.scope == _PROJECT and (row.kept or row.entry):
-            for place in dict.fromkeys(place for places in row.paths.values() for place in places):
-                if steps := _PLACE.match(place):
-                    found.append(_Pattern(_compiled(steps["steps"]), row))
-    return tuple(found)
+    rows = (row for row in (*name_files(), *config_files()) if row.scope == _PROJECT and (row.kept or row.entry))
+    pairs = ((_PLACE.match(place), row) for row in rows for place in _places(row))
+    return tuple(_Pattern(_compiled(steps["steps"]), row) for steps, row in pairs if steps)
+
+
+def _places(row: ConfigFile) -> Iterable[str]:
+    return dict.fromkeys(place for places in row.paths.values() for place in places)
 
 
 def _compiled(place: str) -> re.Pattern[str]:
@@ -188,7 +188,7 @@ def read_named_file(path: Path, servers: ProjectServers, inside: Path | None = N
     for row in rows:
         entries = [(key, where) for where, key, _ in entries_of(row, document.value)] if row.shape else []
         known = servers.keys(row.client, root)
-        kept += ((row, one) for one in kept_names(row, path, document.value, entries, known, _MOST_NAMES))
+        kept += ((row, one) for one in kept_names(row, path, document.value, entries, known, most=_MOST_NAMES))
     return NamedFile(path=path, root=root, rows=rows, text=document.text, kept=tuple(kept), document=document)
 
 
@@ -201,7 +201,7 @@ def _of_markdown(path: Path, root: Path, rows: tuple[ConfigFile, ...], text: str
     kept: list[tuple[ConfigFile, KeptName]] = []
     for row in rows:
         known = servers.keys(row.client, root)
-        kept += ((row, one) for one in kept_names(row, path, found.fields, (), known, _MOST_NAMES))
+        kept += ((row, one) for one in kept_names(row, path, found.fields, (), known, most=_MOST_NAMES))
     return NamedFile(path=path, root=root, rows=rows, text=text, kept=tuple(kept), places=found.places, problem=problem)
 
 
@@ -268,7 +268,7 @@ def _servers_in(client: str, root: Path) -> dict[str, ServerConfig]:
     for row in config_files(client or None):
         if row.scope != _PROJECT or not row.shape or row.format == _SHELL:
             continue
-        for place in dict.fromkeys(place for places in row.paths.values() for place in places):
+        for place in _places(row):
             steps = _PLACE.match(place)
             if steps is not None and not is_glob(place):
                 for key, raw in _entries(row, root / steps["steps"]):

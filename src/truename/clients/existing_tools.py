@@ -9,20 +9,20 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from truename.clients.gateway_address import names_alone, names_together, shown_by, tools_in_ledger
-from truename.errors import TruenameError
+from truename.errors import InvalidToolId, TruenameError
+from truename.identity import ToolId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from truename.clients.gateway_address import NewNames, ShownAddress
     from truename.config import Config, ServerConfig
-    from truename.identity import ToolId
     from truename.ledger import Ledger
 
 __all__ = ["ExistingTools", "GatewayTools", "ShownTools"]
 
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
-_HELD: Final = "held"
+_REDIRECTED: Final = "redirected"
 # A redirect may lead to a tool that was renamed again.
 _MOST_STEPS: Final = 16
 _FOR: Final = ("/for/", "--for")
@@ -63,10 +63,11 @@ class GatewayTools:
     def former(self) -> Mapping[str, Mapping[str, str]]:
         """The servers' own old names with the present ones, by server: those that were renamed on record."""
         found: defaultdict[str, dict[str, str]] = defaultdict(dict)
-        for (server, name), id in () if self._ledger is None else self._ledger.bindings().items():
-            origin = self._origin(self._ledger, id)
-            if origin is not None and origin[0] == server and origin[1] != name:
-                found[server][name] = origin[1]
+        ledger = self._ledger
+        for text in () if ledger is None else ledger.withdrawn:
+            old, new = _origin(ledger, text), self._destination(ledger, text)
+            if old is not None and new is not None and old[0] == new[0] and old[1] != new[1]:
+                found[old[0]][old[1]] = new[1]
         return found
 
     def shown(self, entry: ServerConfig, dialect: str) -> ShownTools | None:
@@ -101,29 +102,41 @@ class GatewayTools:
     def _former(self, table: NewNames, at: ShownAddress) -> Iterator[tuple[str, str]]:
         ledger = self._scoped(at)
         for name, standing in () if ledger is None else ledger.withdrawn.items():
-            origin = None if standing.id is None else self._origin(ledger, standing.id)
-            yield name, "" if origin is None else table.get(origin[0], {}).get(origin[1], "")
+            origin = self._destination(ledger, name)
+            new = "" if origin is None else table.get(origin[0], {}).get(origin[1], "")
+            # A redirect to a tool that no list had yet works, and has no name to propose.
+            if new or standing.status != _REDIRECTED:
+                yield name, new
 
     def _is_held(self, at: ShownAddress, name: str) -> bool:
         ledger = self._scoped(at)
         standing = None if ledger is None else ledger.standing(name)
-        return standing is not None and standing.status == _HELD
+        if standing is None:
+            return False
+        origin = None if standing.id is None else self._destination(ledger, str(standing.id))
+        return origin is None or at.servers is None or origin[0] in at.servers
 
     def _scoped(self, at: ShownAddress) -> Ledger | None:
         if self._ledger is None or at.only is None:
             return self._ledger
         return self._ledger.scoped(f"only/{at.only}")
 
-    def _origin(self, ledger: Ledger | None, id: ToolId) -> tuple[str, str] | None:
-        """Return the server and the own name of the tool that an id leads to."""
-        if ledger is None:
-            return None
+    def _destination(self, ledger: Ledger | None, text: str) -> tuple[str, str] | None:
+        """Return the server and the own name of the tool that a withdrawn name or id leads to, None if to none."""
         for _ in range(_MOST_STEPS):
-            standing = ledger.standing(str(id))
-            if standing is None or standing.id is None or standing.id == id or standing.status == _HELD:
+            standing = None if ledger is None else ledger.standing(text)
+            if standing is None or standing.id is None or str(standing.id) == text:
                 break
-            id = standing.id
-        return ledger.origin_of(id)
+            text = str(standing.id)
+        return _origin(ledger, text)
+
+
+def _origin(ledger: Ledger | None, text: str) -> tuple[str, str] | None:
+    """Return the server and the own name of the tool with this id; None if the text is no id, or never was listed."""
+    try:
+        return None if ledger is None else ledger.origin_of(ToolId.parse(text))
+    except InvalidToolId:
+        return None
 
 
 def _by_wire(table: NewNames, at: ShownAddress) -> Iterator[tuple[str, tuple[str, str]]]:

@@ -17,12 +17,12 @@ from truename.clients.name_verdicts import (
     IN_TEXT,
     LONGEST,
     MARK,
-    MILDEST,
     NOT_JUDGED,
     ClientNames,
     JudgingBudget,
     NameReading,
     NameVerdict,
+    mildness,
 )
 from truename.conventions import Finding, Location
 from truename.conventions.file_rules import FILE_RULES
@@ -45,9 +45,12 @@ _TOKEN: Final = re.compile(r"(?<![A-Za-z0-9_./@:-])[A-Za-z0-9_][A-Za-z0-9_./:-]*
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_-]+")
 # Behind a name, these say that the text is a pattern or the beginning of a name.
 _OPEN: Final = ("*", "?", "<", "{", "[", "$", "...", "\u2026")
+_FURTHER: Final = 3
 _PLACEHOLDERS: Final = frozenset({"tool", "tool_name", "toolname", "name", "x", "xxx", "y", "yyy"})
 # Computing a place in a document reads the whole of it.
 _MOST_PLACED: Final = 500
+# A value is at most this far behind its key.
+_BETWEEN: Final = 80
 _NOT_CHECKED: Final = ("", "unchecked_name")
 
 
@@ -114,7 +117,7 @@ class _JudgedNames:
         taken = {one.start for one in listed}
         everything = listed
         if self._file.has_prose:
-            everything = [*listed, *(one for one in self._in_prose() if one.start not in taken)]
+            everything = [*listed, *self._in_prose(taken)]
         found = [one for one in everything if one.verdict.rule in FILE_RULES]
         found.sort(key=lambda one: (one.line, one.column))
         return JudgedFile(
@@ -140,7 +143,7 @@ class _JudgedNames:
             verdict = self._clients[row].judge(kept)
             groups.setdefault((kept.where, kept.text), []).append((kept, verdict))
         for several in groups.values():
-            kept, verdict = min(several, key=lambda one: MILDEST.index(one[1].rule))
+            kept, verdict = min(several, key=lambda one: mildness(one[1]))
             if verdict.rule in FILE_RULES:
                 start, line, column, key = self._place(kept)
                 yield _Judged(start, line, column, key, kept.text, verdict)
@@ -163,30 +166,33 @@ class _JudgedNames:
             return -1, 0, 0, key
         line, column = document.position(kept.where)
         start = self._lines[line - 1] + column - 1
-        whole = kept.within or kept.text
-        quoted = self._file.text[start : start + len(whole) + 1]
-        if whole not in quoted:
+        whole, last = kept.within or kept.text, kept.where[-1]
+        # The place of a member is that of its key; its value is behind it.
+        behind = len(last) if isinstance(last, str) and not kept.is_key else 0
+        at = self._file.text.find(whole, start + behind, start + behind + len(whole) + _BETWEEN)
+        if at < 0:
             return -1, line, column, key
-        at = start + quoted.index(whole) + whole.index(kept.text)
+        at += whole.index(kept.text)
         return (at, *self._position(at), key)
 
     def _position(self, start: int) -> tuple[int, int]:
         line = bisect_right(self._lines, start)
         return line, start - self._lines[line - 1] + 1
 
-    def _in_prose(self) -> Iterator[_Judged]:
+    def _in_prose(self, taken: Collection[int]) -> Iterator[_Judged]:
         text = self._file.text
         for found in _TOKEN.finditer(text):
             token = found[0].rstrip("./:-")
-            if "_" not in token and "." not in token:
+            if found.start() in taken or ("_" not in token and "." not in token):
                 continue
-            verdict = self._of_token(token, text[found.start() + len(token) :][:3] if "__" in token else "")
+            end = found.start() + len(token)
+            verdict = self._of_token(token, text[end : end + _FURTHER])
             if verdict.rule:
                 yield _Judged(found.start(), *self._position(found.start()), "", token, verdict)
 
     def _of_token(self, token: str, after: str) -> NameVerdict:
         verdicts = [self._of_word(one, token, after) for one in self._clients.values()]
-        return min(verdicts, key=lambda one: MILDEST.index(one.rule))
+        return min(verdicts, key=mildness)
 
     def _of_word(self, client: ClientNames, token: str, after: str) -> NameVerdict:
         if token in client.former_texts:

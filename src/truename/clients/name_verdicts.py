@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from truename.clients.named_files import ProjectServers
     from truename.clients.table import ConfigFile
 
-__all__ = ["FINE", "IN_TEXT", "LONGEST", "MARK", "MILDEST", "NOT_JUDGED", "ClientNames", "JudgingBudget", "NameVerdict"]
+__all__ = ["FINE", "IN_TEXT", "LONGEST", "MARK", "NOT_JUDGED", "ClientNames", "JudgingBudget", "NameVerdict"]
 
 IN_TEXT: Final = "mcp__server__tool"
 MARK: Final = "mcp__"
 LONGEST: Final = 200
 _CLAUDE: Final = "claude-code"
+_ILLEGAL: Final = re.compile(r"[^A-Za-z0-9_-]")
 _WILD: Final = re.compile(r"[*?]")
 # Finding the nearest names is slow, and nobody reads more suggestions.
 _MOST_ASKED: Final = 50
@@ -52,7 +53,12 @@ class NameVerdict(NamedTuple):
 FINE: Final = NameVerdict("fine")
 NOT_JUDGED: Final = NameVerdict("")
 # If rows of several clients read one file, the mildest verdict counts.
-MILDEST: Final = ("fine", "", "unchecked_name", "former_name", "idle_glob", "missing_tool")
+_MILDEST: Final = ("fine", "", "unchecked_name", "former_name", "idle_glob", "missing_tool")
+
+
+def mildness(verdict: NameVerdict) -> tuple[int, bool]:
+    """Return a key that sorts the mildest verdict first; of equal ones, that with a proposal."""
+    return _MILDEST.index(verdict.rule), not verdict.new
 
 
 class NameReading(NamedTuple):
@@ -124,7 +130,7 @@ class ClientServerTools:
 
     @cached_property
     def suggester(self) -> NameSuggester:
-        return NameSuggester(self.ordered)
+        return NameSuggester(sorted(set(self.forms.values())))
 
     def is_held(self, tool: str) -> bool:
         return self.shown is not None and self.shown.is_held(tool)
@@ -138,7 +144,7 @@ class JudgingBudget:
         self._compared = 0
 
     def nearest(self, server: ClientServerTools, tool: str) -> str:
-        """Return the nearest way to write a tool; "" if there is none, or too many were asked for."""
+        """Return the tool with the nearest name; "" if there is none, or too many were asked for."""
         self._asked += 1
         near = server.suggester.nearest(tool, 1) if self._asked <= _MOST_ASKED else ()
         return near[0] if near else ""
@@ -219,13 +225,14 @@ class ClientNames:
 
     @cached_property
     def wire_starts(self) -> tuple[str, ...]:
-        """The beginnings of names that only the gateway gives: ``git__`` if it shows ``git__log``."""
+        """The beginnings of names that only the gateway gives: ``mcp_git__`` if it shows ``mcp_git__log``."""
         found: dict[str, None] = {}
         for server in self.servers.values():
-            for wire, (key, _) in ({} if server.shown is None else server.shown.names).items():
-                start = f"{sanitized_forms(key)[-1]}__"
-                if wire.startswith(start):
-                    found[start] = None
+            for wire, (_, own) in ({} if server.shown is None else server.shown.names).items():
+                for form in sanitized_forms(own):
+                    start = wire.removesuffix(form)
+                    if start.endswith("__") and start != wire:
+                        found[start] = None
         return tuple(found)
 
     def judge(self, kept: KeptName) -> NameVerdict:
@@ -242,7 +249,7 @@ class ClientNames:
         if glob in starts.wholes:
             return FINE
         verdicts = [self._of(kept, one) for one in starts.readings(glob)] or [self._of_unknown(kept, spelling)]
-        return min(verdicts, key=lambda one: MILDEST.index(one.rule))
+        return min(verdicts, key=mildness)
 
     def _of_unknown(self, kept: KeptName, spelling: KeptSpelling) -> NameVerdict:
         is_marked = spelling.tool[:3].lower() == "mcp"
@@ -298,8 +305,7 @@ class ClientNames:
         near = self._budget.nearest(server, reading.tool)
         if not near:
             return NameVerdict("missing_tool", fact, _REMOVE, "", server.key)
-        own = server.forms[near]
-        text = _behind(kept, server, own) if own in server.reached else _respelled(kept, reading, own)
+        text = _behind(kept, server, near) if near in server.reached else _respelled(kept, reading, near)
         return NameVerdict("missing_tool", fact, f"Did you mean {_quoted(text)}?", text, server.key)
 
 
@@ -335,5 +341,5 @@ def _respelled(kept: KeptName, reading: NameReading, name: str) -> str:
     written = kept.text.removesuffix(kept.suffix)
     lead, _, rest = written.partition(reading.before) if reading.before else ("", "", written)
     if kept.spelling.startswith(MARK):
-        name = sanitized_forms(name)[:2][-1]
+        name = _ILLEGAL.sub("_", name)
     return f"{lead}{reading.before}{name}{rest[len(reading.tool) :]}{kept.suffix}"

@@ -86,9 +86,13 @@ class _Pattern(NamedTuple):
 
 @cache
 def _patterns() -> tuple[_Pattern, ...]:
-    rows = (row for row in (*name_files(), *config_files()) if row.scope == _PROJECT and (row.kept or row.entry))
-    pairs = ((_PLACE.match(place), row) for row in rows for place in _places(row))
+    pairs = ((_PLACE.match(place), row) for row in _rows() for place in _places(row))
     return tuple(_Pattern(_compiled(steps["steps"]), row) for steps, row in pairs if steps)
+
+
+def _rows() -> Iterator[ConfigFile]:
+    """Yield the rows of projects' files that have names."""
+    return (row for row in (*name_files(), *config_files()) if row.scope == _PROJECT and (row.kept or row.entry))
 
 
 def _places(row: ConfigFile) -> Iterable[str]:
@@ -103,7 +107,7 @@ def _compiled(place: str) -> re.Pattern[str]:
 @cache
 def _hidden() -> frozenset[str]:
     """Return the hidden directories in which clients keep such files."""
-    places = (place for row in name_files() if row.scope == _PROJECT for many in row.paths.values() for place in many)
+    places = (place for row in _rows() for place in _places(row))
     return frozenset(step for place in places for step in place.split("/")[:-1] if step.startswith("."))
 
 

@@ -71,7 +71,7 @@ ROWS = [
         [
             (3, 50, "TN181", "mcp__git__log"),
             (4, 30, "TN183", ""),
-            (6, 44, "TN181", "mcp__git__commit"),
+            (6, 46, "TN181", "mcp__git__commit"),
         ],
     ),
     Row(".cursor/permissions.json", '{"mcpAllowlist": ["git:log", "git:nosuch", "x:y"]}', [(1, 31, "TN181", "")]),

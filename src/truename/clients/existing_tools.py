@@ -8,16 +8,18 @@ from functools import cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from truename.clients.gateway_address import names_alone, names_together, shown_by, tools_in_ledger
-from truename.errors import InvalidToolId, TruenameError
+from truename.clients.gateway_address import shown_by, table_together, tables_alone, tools_in_ledger
+from truename.errors import InvalidToolId, ResolutionError, TruenameError
 from truename.identity import ToolId
+from truename.naming import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from truename.clients.gateway_address import NewNames, ShownAddress
+    from truename.clients.gateway_address import ShownAddress
     from truename.config import Config, ServerConfig
     from truename.ledger import Ledger
+    from truename.naming import NameTable
 
 __all__ = ["ExistingTools", "GatewayTools", "ShownTools"]
 
@@ -34,12 +36,14 @@ class ShownTools:
     """The tool names behind one server entry of a client: ``names`` has each with its server and its own name.
 
     ``former`` has old names with the present ones ("" if there is none). ``is_held`` tells of other texts whether they
-    are names of the gateway too, for other clients or of its own tools.
+    are names of the gateway too, for other clients or of its own tools; ``meaning`` returns the name of the tool that a
+    text in another spelling means ("" if it means none).
     """
 
     names: Mapping[str, tuple[str, str]]
     former: Mapping[str, str] = field(default_factory=lambda: _NONE)
     is_held: Callable[[str], bool] = lambda _: False
+    meaning: Callable[[str], str] = lambda _: ""
 
 
 class GatewayTools:
@@ -88,22 +92,29 @@ class GatewayTools:
             return None
         # In doubt the names of both tables are legal; the first is the one that the client gets.
         names = {wire: origin for table in reversed(found) for wire, origin in _by_wire(table, at)}
-        return ShownTools(names=names, former=dict(self._former(found[0], at)), is_held=partial(self._is_held, at))
+        return ShownTools(
+            names=names,
+            former=dict(self._former(found[0], at)),
+            is_held=partial(self._is_held, at),
+            meaning=partial(_meaning, found[0], at),
+        )
 
-    def _table(self, dialect: str, only: str | None) -> NewNames | None:
+    def _table(self, dialect: str, only: str | None) -> NameTable | None:
         if not self.listed or (only is None and not self._is_whole):
             return None
-        make = names_together if only is None else names_alone
         try:
-            return make(self.listed, self._config, self._ledger, dialect=dialect)
+            if only is None:
+                return table_together(self.listed, self._config, self._ledger, dialect=dialect)
+            return tables_alone(self.listed, self._config, self._ledger, dialect=dialect).get(only)
         except (TruenameError, ExceptionGroup):
             return None
 
-    def _former(self, table: NewNames, at: ShownAddress) -> Iterator[tuple[str, str]]:
+    def _former(self, table: NameTable, at: ShownAddress) -> Iterator[tuple[str, str]]:
         ledger = self._scoped(at)
+        wires = {origin: wire for wire, origin in _by_wire(table, at)}
         for name, standing in () if ledger is None else ledger.withdrawn.items():
             origin = self._destination(ledger, name)
-            new = "" if origin is None else table.get(origin[0], {}).get(origin[1], "")
+            new = "" if origin is None else wires.get(origin, "")
             # A redirect to a tool that no list had yet works, and has no name to propose.
             if new or standing.status != _REDIRECTED:
                 yield name, new
@@ -139,10 +150,25 @@ def _origin(ledger: Ledger | None, text: str) -> tuple[str, str] | None:
         return None
 
 
-def _by_wire(table: NewNames, at: ShownAddress) -> Iterator[tuple[str, tuple[str, str]]]:
-    for server, names in table.items():
-        if at.only in {None, server} and (at.servers is None or server in at.servers):
-            yield from ((wire, (server, own)) for own, wire in names.items())
+def _by_wire(table: NameTable, at: ShownAddress) -> Iterator[tuple[str, tuple[str, str]]]:
+    for id, wire in table.items():
+        origin = table.catalog[id].origin
+        if _is_shown(origin.server, at):
+            yield wire, (origin.server, origin.name)
+
+
+def _meaning(table: NameTable, at: ShownAddress, text: str) -> str:
+    """Return the name of the tool that a text means at the gateway in any spelling; "" if it means none."""
+    try:
+        found = resolve(text, table, on_unknown="passthrough")
+    except ResolutionError:
+        return ""
+    known = None if found.id is None else table.catalog.get(found.id)
+    return "" if known is None or not _is_shown(known.origin.server, at) else table.get(known.id, "")
+
+
+def _is_shown(server: str, at: ShownAddress) -> bool:
+    return at.only in {None, server} and (at.servers is None or server in at.servers)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -273,7 +273,9 @@ class ClientNames:
 
     def _misspelled(self, kept: KeptName, server: ClientServerTools, reading: NameReading) -> NameVerdict | None:
         name = server.folds.get(fold(reading.tool))
-        if name is None:
+        if name is None and server.shown is not None:
+            name = server.shown.meaning(reading.tool)
+        if not name:
             return None
         fact = f"{_quoted(kept.text)} is not spelled as the tool {excerpt(name)} of {excerpt(server.key)} is."
         return _old(fact, _respelled(kept, reading, name), server)

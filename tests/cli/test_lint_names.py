@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -383,19 +382,46 @@ def test_no_name_acts_on_the_terminal_or_leaves_the_directory(run: Run, tmp_path
     assert [one for one in sorted(tmp_path.rglob("*")) if "state" not in one.parts] == before
 
 
-@pytest.mark.parametrize("form", ["listed", "prose", "globs"])
-def test_the_time_for_names_grows_with_their_number_only(form: str, run: Run, tmp_path: Path, dumped: Path) -> None:
-    def seconds(count: int) -> float:
-        star = "*" if form == "globs" else ""
-        names = [f"mcp__git__n{number}{star}" for number in range(count)]
-        text = agent("", "\n".join(names)) if form == "prose" else agent(", ".join(names))
-        put(tmp_path, ".claude/agents/a.md", text)
-        begun = time.process_time()
-        done = run("lint", ".claude", "--beside", dumped, "--github")
-        assert done.out.count("::error" if form != "globs" else "::warning") == count
-        return time.process_time() - begun
+def test_a_hundred_thousand_names_are_all_told(run: Run, tmp_path: Path, dumped: Path) -> None:
+    many = range(33_400)
+    names = [f"mcp__git__n{number}{star}" for star in ("", "*") for number in many]
+    text = "\n".join(f"mcp__git__m{number}" for number in many)
+    put(tmp_path, ".claude/agents/a.md", agent(", ".join(names), text))
 
-    seconds(100)
-    few = seconds(10_000)
-    # Twice what is linear, for a loaded machine; quadratic is ten times that.
-    assert seconds(100_000) < 20 * few
+    done = run("lint", ".claude", "--beside", dumped, "--github")
+
+    assert (done.out.count("title=TN181"), done.out.count("title=TN183")) == (2 * len(many), len(many))
+
+
+def test_globs_that_would_need_too_many_comparisons_are_told_as_unchecked(run: Run, tmp_path: Path) -> None:
+    beside = put(tmp_path, "git.json", [{"name": f"tool_{number}"} for number in range(10_000)])
+    put(tmp_path, ".claude/agents/a.md", agent(", ".join(f"mcp__git__*x{number}" for number in range(600))))
+
+    codes = [code for *_, code, _ in told(run("lint", ".claude", "--beside", beside, "--json"))]
+
+    assert codes == ["TN183"] * 500 + ["TN184"] * 1
+
+
+def test_a_configuration_that_a_file_names_needs_consent(run: Run, tmp_path: Path, gateway: Path) -> None:
+    put(tmp_path, ".claude/agents/a.md", agent("mcp__git__push"))
+    with gateway.open("a") as stream:
+        stream.write('[lint]\nsources = [".claude"]\nbeside = ["truename.toml"]\n')
+
+    done = run("lint")
+    assert done.status == 2
+    assert "truename allow" in done.err
+
+    assert run("allow", gateway).status == 0
+    assert told(run("lint", "--json")) == [(3, 8, "TN182", "mcp__tn__git_push")]
+
+
+def test_markdown_among_the_sources_of_the_project_is_no_source_of_tools(
+    run: Run, tmp_path: Path, dumped: Path
+) -> None:
+    put(tmp_path, "AGENTS.md", "mcp__git__comit\n")
+    put(tmp_path, "truename.toml", '[lint]\nsources = ["tools.json", "AGENTS.md"]\n')
+    assert dumped.exists()
+
+    assert told(run("lint", "--json")) == [(1, 1, "TN181", "mcp__git__commit")]
+    assert run("lock").status == 0
+    assert run("lock", "--check").status == 0

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from truename.lint import LintReport
     from truename.migration import FileRewrite
 
-__all__ = ["BesideSources", "NamedTools", "SortedSources", "check_names", "correct", "sort_beside", "sort_sources"]
+__all__ = ["BesideSources", "CheckedNames", "SortedSources", "check_names", "correct", "sort_beside", "sort_sources"]
 
 _UNCHECKED: Final = "unchecked_name"
 
@@ -72,6 +72,13 @@ def _kinds(path: Path | None) -> tuple[bool, bool]:
         return False, False
 
 
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
 class BesideSources(NamedTuple):
     """What is named beside the sources: files with tools, locks, and configurations."""
 
@@ -83,15 +90,16 @@ class BesideSources(NamedTuple):
 def sort_beside(named: Sequence[str], configured: Sequence[str]) -> BesideSources:
     """Sort the sources named beside others on the command line, and in the settings: these need consent.
 
-    Raises `UsageError` for one that does not exist, and `ConfigError` for an invalid configuration.
+    Raises `UsageError` for a configuration without consent, and `ConfigError` for an invalid one.
     """
     files: list[str] = []
     locks: list[Path] = []
     configs: list[Config] = []
     for source, is_named in (*((one, True) for one in named), *((one, False) for one in configured)):
-        if is_lock_file(at_home(source)):
-            locks.append(at_home(source))
-        elif not is_address(source) and (config := configuration_at(source, is_named=is_named)) is not None:
+        path = at_home(source)
+        if is_lock_file(path):
+            locks.append(path)
+        elif _is_file(path) and (config := configuration_at(source, is_named=is_named)) is not None:
             configs.append(config)
         else:
             files.append(source)
@@ -99,7 +107,7 @@ def sort_beside(named: Sequence[str], configured: Sequence[str]) -> BesideSource
 
 
 @dataclass(frozen=True, kw_only=True)
-class NamedTools:
+class CheckedNames:
     """The findings about names in files, with the corrections."""
 
     declared: DeclaredTools = field(default_factory=DeclaredTools)
@@ -117,13 +125,13 @@ class NamedTools:
 
 def check_names(
     naming: Sequence[str], exclude: Sequence[str], taken: DeclaredSources, beside: BesideSources, base: Path
-) -> NamedTools:
+) -> CheckedNames:
     """Check the names in these files, and in the files below these directories, against all known tools.
 
     A ``truename.lock`` in ``base`` counts too. Raises `LedgerError` for a ledger that cannot be read.
     """
     if not naming:
-        return NamedTools()
+        return CheckedNames()
     with busy("Checking the names of tools"), ExitStack() as stack:
         findings: list[Finding] = []
         tools = [(one.server, one.name) for one in (*taken.declared.declarations, *taken.peers)]
@@ -150,7 +158,7 @@ def check_names(
         is_told = bool(known.listed) or one.file.path in explicit
         told = (finding for finding in one.findings if is_told or finding.rule.name != _UNCHECKED)
         parts.append(DeclaredTools(findings=(*problem, *told), files=(file,), names=one.names))
-    return NamedTools(declared=joined(parts), judged=judged)
+    return CheckedNames(declared=joined(parts), judged=judged)
 
 
 def _gateway(config: Config, listed: Mapping[str, Sequence[str]], stack: ExitStack) -> GatewayTools:

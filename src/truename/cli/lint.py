@@ -16,7 +16,7 @@ from truename.cli._client_rules import client_rules
 from truename.cli._declared_tools import DeclaredSources, is_address, read_sources
 from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
 from truename.cli._garbage import collecting_later
-from truename.cli._named_tools import NamedTools, check_names, correct, sort_beside, sort_sources
+from truename.cli._named_tools import CheckedNames, check_names, correct, sort_beside, sort_sources
 from truename.cli._options import JsonOutput
 from truename.cli._progress import busy
 from truename.cli._rendering import count, output, print_json, printable, show, show_diff, styled
@@ -288,7 +288,7 @@ def accept(
     return int(refused > 0)
 
 
-def find_fixes(report: LintReport, held: Baseline | None, names: NamedTools, *, write: bool) -> tuple[Fix, ...]:
+def find_fixes(report: LintReport, held: Baseline | None, names: CheckedNames, *, write: bool) -> tuple[Fix, ...]:
     """Return the safe fixes; with ``write``, apply them. Raises `ConfigError` before anything is written.
 
     Corrections of names are written together or not at all, and `truename rename --undo` restores the files.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from truename.ledger import Ledger
     from truename.naming import NameTable
 
-__all__ = ["ExistingTools", "GatewayTools", "ShownTools"]
+__all__ = ["ExistingTools", "GatewayTools", "ReachedTools"]
 
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 _REDIRECTED: Final = "redirected"
@@ -32,7 +32,7 @@ _SEARCH: Final = ("/search", "--search")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShownTools:
+class ReachedTools:
     """The tool names behind one server entry of a client: ``names`` has each with its server and its own name.
 
     ``former`` has old names with the present ones ("" if there is none). ``is_held`` tells of other texts whether they
@@ -74,7 +74,7 @@ class GatewayTools:
                 found[old[0]][old[1]] = new[1]
         return found
 
-    def shown(self, entry: ServerConfig, dialect: str) -> ShownTools | None:
+    def shown(self, entry: ServerConfig, dialect: str) -> ReachedTools | None:
         """Return what a client of this dialect sees behind an entry of the gateway; None if that is not known.
 
         A search view lists other tools than it can call, so its names are not known.
@@ -92,7 +92,7 @@ class GatewayTools:
             return None
         # In doubt the names of both tables are legal; the first is the one that the client gets.
         names = {wire: origin for table in reversed(found) for wire, origin in _by_wire(table, at)}
-        return ShownTools(
+        return ReachedTools(
             names=names,
             former=dict(self._former(found[0], at)),
             is_held=partial(self._is_held, at),
@@ -208,14 +208,14 @@ class ExistingTools:
             gateways=gateways,
         )
 
-    def at(self, server: str) -> ShownTools | None:
+    def at(self, server: str) -> ReachedTools | None:
         """Return the tools of a server that a client reaches itself; None if they are not known."""
         names = self.listed.get(server)
         if names is None:
             return None
-        return ShownTools(names={name: (server, name) for name in names}, former=self.former.get(server, _NONE))
+        return ReachedTools(names={name: (server, name) for name in names}, former=self.former.get(server, _NONE))
 
-    def behind(self, entry: ServerConfig, dialect: str) -> ShownTools | None:
+    def behind(self, entry: ServerConfig, dialect: str) -> ReachedTools | None:
         """Return what a client sees behind its entry of a gateway; None if it is not known."""
         found = (gateway.shown(entry, dialect) for gateway in self.gateways)
         return next((one for one in found if one is not None), None)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from truename.clients.existing_tools import ExistingTools, ShownTools
+    from truename.clients.existing_tools import ExistingTools, ReachedTools
     from truename.clients.kept_names import KeptSpelling
     from truename.clients.named_files import ProjectServers
     from truename.clients.table import ConfigFile
@@ -105,7 +105,7 @@ class ClientServerTools:
     """
 
     key: str
-    shown: ShownTools | None
+    shown: ReachedTools | None
     reached: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @cached_property

@@ -423,5 +423,3 @@ def test_markdown_among_the_sources_of_the_project_is_no_source_of_tools(
     assert dumped.exists()
 
     assert told(run("lint", "--json")) == [(1, 1, "TN181", "mcp__git__commit")]
-    assert run("lock").status == 0
-    assert run("lock", "--check").status == 0

@@ -26,6 +26,7 @@ from truename.lint.dumps import unreadable_file_finding
 from truename.lint.source_files import is_excluded
 from truename.migration import LOCK_FILE, apply
 from truename.migration.lock import read_lock
+from truename.trust.renames import RenameStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from truename.cli._declared_tools import DeclaredSources
     from truename.config import Config
     from truename.conventions import Finding
+    from truename.identity import ToolId
     from truename.ledger import Ledger
     from truename.lint import LintReport
     from truename.migration import FileRewrite
@@ -167,7 +169,11 @@ def _gateway(config: Config, listed: Mapping[str, Sequence[str]], stack: ExitSta
     if location.has("ledger"):
         ledger = open_ledger(location, readonly=True)
         stack.callback(ledger.close)
-    return GatewayTools(config, ledger, listed)
+    proposals: dict[ToolId, str] = {}
+    if location.has("rename"):
+        with RenameStore(location, readonly=True) as store:
+            proposals = {one.old: one.name for one in store.proposals if one.old is not None}
+    return GatewayTools(config, ledger, listed, proposals)
 
 
 def _files(naming: Sequence[str], exclude: Sequence[str]) -> Iterator[tuple[Path, Path | None]]:

@@ -35,13 +35,15 @@ _SEARCH: Final = ("/search", "--search")
 class ReachedTools:
     """The tool names behind one server entry of a client: ``names`` has each with its server and its own name.
 
-    ``former`` has old names with the present ones ("" if there is none). ``is_held`` tells of other texts whether they
+    ``former`` has old names with the present ones ("" if there is none), ``proposed`` those that a server probably
+    renamed, as long as nobody decided. ``is_held`` tells of other texts whether they
     are names of the gateway too, for other clients or of its own tools; ``meaning`` returns the name of the tool that a
     text in another spelling means ("" if it means none).
     """
 
     names: Mapping[str, tuple[str, str]]
     former: Mapping[str, str] = field(default_factory=lambda: _NONE)
+    proposed: Mapping[str, str] = field(default_factory=lambda: _NONE)
     is_held: Callable[[str], bool] = lambda _: False
     meaning: Callable[[str], str] = lambda _: ""
 
@@ -49,11 +51,16 @@ class ReachedTools:
 class GatewayTools:
     """The names at the gateway of one configuration, as its ledger has them; ``listed`` are tools by server.
 
-    Without a ledger the names are computed, if the tools of all servers are known.
+    Without a ledger the names are computed, if the tools of all servers are known. ``proposals`` are old ids with the
+    new names that servers probably gave them.
     """
 
     def __init__(
-        self, config: Config, ledger: Ledger | None, listed: Mapping[str, Iterable[str]] | None = None
+        self,
+        config: Config,
+        ledger: Ledger | None,
+        listed: Mapping[str, Iterable[str]] | None = None,
+        proposals: Mapping[ToolId, str] | None = None,
     ) -> None:
         self._config, self._ledger = config, ledger
         keys = [server.key for server in config.enabled]
@@ -62,6 +69,16 @@ class GatewayTools:
         self.listed: Mapping[str, list[str]] = {key: known[key] for key in keys if key in known}
         self._is_whole = ledger is not None or len(self.listed) == len(keys)
         self._tables = cache(self._table)
+        origins = ((_origin(ledger, str(id)), new) for id, new in (proposals or {}).items())
+        self._proposed = {origin: new for origin, new in origins if origin is not None}
+
+    @property
+    def proposed(self) -> Mapping[str, Mapping[str, str]]:
+        """The servers' own names that were probably renamed, with the new ones, by server."""
+        found: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        for (server, old), new in self._proposed.items():
+            found[server][old] = new
+        return found
 
     @property
     def former(self) -> Mapping[str, Mapping[str, str]]:
@@ -95,6 +112,7 @@ class GatewayTools:
         return ReachedTools(
             names=names,
             former=dict(self._former(found[0], at)),
+            proposed={wire: self._proposed[origin] for wire, origin in names.items() if origin in self._proposed},
             is_held=partial(self._is_held, at),
             meaning=partial(_meaning, found[0], at),
         )
@@ -115,8 +133,8 @@ class GatewayTools:
         for name, standing in () if ledger is None else ledger.withdrawn.items():
             origin = self._destination(ledger, name)
             new = "" if origin is None else wires.get(origin, "")
-            # A redirect to a tool that no list had yet works, and has no name to propose.
-            if new or standing.status != _REDIRECTED:
+            # A redirect to a tool that no list had yet works, and has no name to propose; one that was undone, too.
+            if (new or standing.status != _REDIRECTED) and new != name:
                 yield name, new
 
     def _is_held(self, at: ShownAddress, name: str) -> bool:
@@ -175,12 +193,14 @@ def _is_shown(server: str, at: ShownAddress) -> bool:
 class ExistingTools:
     """All known tools: by the key of their server, or ``unkeyed`` if the source does not tell it.
 
-    ``former`` are servers' own old names with the present ones, ``gateways`` the gateways whose names are known.
+    ``former`` are servers' own old names with the present ones, ``proposed`` those that were probably renamed, and
+    ``gateways`` the gateways whose names are known.
     """
 
     listed: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
     unkeyed: frozenset[str] = frozenset()
     former: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: MappingProxyType({}))
+    proposed: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: MappingProxyType({}))
     gateways: tuple[GatewayTools, ...] = ()
 
     @classmethod
@@ -195,16 +215,20 @@ class ExistingTools:
         for server, name in tools:
             found[server].add(name)
         former: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        proposed: defaultdict[str, dict[str, str]] = defaultdict(dict)
         for gateway in gateways:
             for server, names in gateway.listed.items():
                 found[server].update(names)
             for server, renamed in gateway.former.items():
                 former[server].update(renamed)
+            for server, probable in gateway.proposed.items():
+                proposed[server].update(probable)
         unkeyed = frozenset(found.pop("", ()))
         return cls(
             listed={server: frozenset(names) for server, names in found.items()},
             unkeyed=unkeyed,
             former=former,
+            proposed=proposed,
             gateways=gateways,
         )
 
@@ -213,7 +237,11 @@ class ExistingTools:
         names = self.listed.get(server)
         if names is None:
             return None
-        return ReachedTools(names={name: (server, name) for name in names}, former=self.former.get(server, _NONE))
+        return ReachedTools(
+            names={name: (server, name) for name in names},
+            former=self.former.get(server, _NONE),
+            proposed=self.proposed.get(server, _NONE),
+        )
 
     def behind(self, entry: ServerConfig, dialect: str) -> ReachedTools | None:
         """Return what a client sees behind its entry of a gateway; None if it is not known."""

@@ -263,10 +263,17 @@ class ClientNames:
             return FINE if tool in self._unkeyed else _unchecked(kept, server.key)
         if _WILD.search(tool):
             return self._of_glob(kept, server, tool)
-        if server.reached:
-            return self._of_reached(kept, server, reading)
+        judge = self._of_reached if server.reached else self._of_seen
+        return judge(kept, server, reading)
+
+    def _of_seen(self, kept: KeptName, server: ClientServerTools, reading: NameReading) -> NameVerdict:
+        """Judge a name of a server that the client reaches itself, or of the gateway."""
+        tool, proposed = reading.tool, {} if server.shown is None else server.shown.proposed
         if tool in server.former:
             return _of_former(kept, server, reading)
+        if (new := proposed.get(server.forms.get(tool, ""))) is not None:
+            fact = f"{_quoted(kept.text)} is probably an old name: its server has {excerpt(new)} in its place."
+            return NameVerdict("former_name", fact, "Decide on it: `truename renames list`.", "", server.key)
         if tool in server.forms or kept.text.removesuffix(kept.suffix) in self._shown or server.is_held(tool):
             return FINE
         return self._misspelled(kept, server, reading) or self.missing(kept, server, reading)

@@ -322,7 +322,6 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
             (
                 Example("lint src --for openai", "check sources, also for one provider's limits"),
                 Example("lint .claude --beside tools.json", "check the names of tools in skills and agents"),
-                Example("lint --sarif findings.sarif", "write the findings for code scanning"),
             ),
         ),
         Command(

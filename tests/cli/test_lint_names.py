@@ -87,6 +87,8 @@ ROWS = [
     Row(
         "plugin/skills/p/SKILL.md", "---\nallowed-tools: mcp__git__comit\n---\n", [(2, 16, "TN181", "mcp__git__commit")]
     ),
+    # A script is not read.
+    Row("crushrc", "mcp add git --command x --enabled-tools comit\n", []),
     Row("notes.md", "mcp__git__comit\n", []),
 ]
 

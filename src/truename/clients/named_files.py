@@ -91,8 +91,9 @@ def _patterns() -> tuple[_Pattern, ...]:
 
 
 def _rows() -> Iterator[ConfigFile]:
-    """Yield the rows of projects' files that have names."""
-    return (row for row in (*name_files(), *config_files()) if row.scope == _PROJECT and (row.kept or row.entry))
+    """Yield the rows of projects' files that have names; a script of a client is not read."""
+    rows = (row for row in (*name_files(), *config_files()) if row.scope == _PROJECT and row.format != _SHELL)
+    return (row for row in rows if row.kept or row.entry)
 
 
 def _places(row: ConfigFile) -> Iterable[str]:
@@ -102,6 +103,13 @@ def _places(row: ConfigFile) -> Iterable[str]:
 def _compiled(place: str) -> re.Pattern[str]:
     body = re.escape(place).replace(r"\*\*/", "(?:[^/]+/)*").replace(r"\*", "[^/]*")
     return re.compile(f"(?P<root>(?:.*/)?){body}", re.DOTALL)
+
+
+@cache
+def _names() -> re.Pattern[str]:
+    """Return the pattern of the files' own names, which decides on most files at once."""
+    steps = sorted({place.rpartition("/")[2] for row in _rows() for place in _places(row)})
+    return re.compile("|".join(re.escape(step).replace(r"\*", ".*") for step in steps), re.DOTALL)
 
 
 @cache
@@ -116,21 +124,22 @@ def _claude() -> tuple[ConfigFile, ...]:
     return tuple(row for row in name_files("claude-code") if any(_SKILLS in many for many in row.paths.values()))
 
 
-def _rows_of(path: Path) -> tuple[Path, tuple[ConfigFile, ...]]:
-    """Return the root of the project of a file, and the rows of the table that match it."""
+def _rows_of(path: Path) -> tuple[Path | None, tuple[ConfigFile, ...]]:
+    """Return the rows of the table that match a file, and the root of the project if they tell it."""
     text = path.as_posix()
-    found = [(match["root"], one.row) for one in _patterns() if (match := one.regex.fullmatch(text))]
+    patterns = _patterns() if _names().fullmatch(path.name) else ()
+    found = [(match["root"], one.row) for one in patterns if (match := one.regex.fullmatch(text))]
     if found:
         # The longest ending of a path tells most of it.
         root = min((root for root, _ in found), key=len)
         return Path(root), tuple(row for at, row in found if at == root)
     if path.name == _SKILL:
-        return _root_of(path), _claude()
+        return None, _claude()
     if path.suffix in _TEXTS:
         for folder in path.parents:
             if folder.name in _OF_PLUGIN and (folder.parent / _PLUGIN).is_dir():
                 return folder.parent, _claude()
-    return _root_of(path), ()
+    return None, ()
 
 
 def _root_of(path: Path) -> Path:
@@ -180,7 +189,8 @@ def _is_searched(directory: Path) -> bool:
 
 def read_named_file(path: Path, servers: ProjectServers, inside: Path | None = None) -> NamedFile:
     """Read one file. With ``inside``, a link to a file outside of that directory is a problem."""
-    root, rows = _rows_of(path.absolute())
+    above, rows = _rows_of(path.absolute())
+    root = _root_of(path.absolute()) if above is None else above
     try:
         text = _text(path, inside)
         if not rows or rows[0].format == _MARKDOWN:

@@ -90,6 +90,24 @@ def test_what_was_renamed_is_listed_accepted_by_its_old_name_and_undone(
     assert standing(config, "fs@1/read@1").id == ToolId.parse("fs/read")
 
 
+def test_lint_tells_of_a_skill_that_has_the_old_name_before_and_after_the_decision(
+    renamed: Callable[..., Config], run: Run, tmp_path: Path
+) -> None:
+    renamed((READ, SORT), (PAGE, SORT))
+    (tmp_path / "AGENTS.md").write_text("Call mcp__fs__read, then mcp__fs__sort.\n")
+
+    def told() -> list[tuple[str, str, str]]:
+        found = run("lint", "AGENTS.md", "--beside", "truename.toml", "--json").document["findings"]
+        return [(one["rule"], one["tools"][0], one["suggested"]) for one in found]
+
+    assert told() == [("former_name", "mcp__fs__read", "")]
+    assert run("renames", "accept", "fs/read", "--config", "truename.toml").status == 0
+    assert told() == [("former_name", "mcp__fs__read", "mcp__fs__page")]
+    assert run("renames", "undo", "fs/page", "--config", "truename.toml").status == 0
+    # The gateway proposes it anew when it runs.
+    assert told() == []
+
+
 def test_a_tool_may_be_another_than_was_proposed_and_nothing_that_never_left(
     renamed: Callable[..., Config], run: Run
 ) -> None:

@@ -316,11 +316,12 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
         Command(
             "lint",
             "Check the names of tools against a convention, the clients' limits and each other.",
-            "Python sources are parsed, never imported. Without a SOURCE, lint.sources of truename.toml or "
-            "pyproject.toml is used, else this directory. Exit status 1: an error or a warning.",
+            "Python sources are parsed, never imported. Skills, agents and permissions are searched for names of tools "
+            "that do not exist or are old. Without a SOURCE, lint.sources of truename.toml or pyproject.toml is used, "
+            "else this directory. Exit status 1: an error or a warning.",
             (
                 Example("lint src --for openai", "check sources, also for one provider's limits"),
-                Example("lint --sarif findings.sarif", "write the findings for code scanning"),
+                Example("lint .claude --beside tools.json", "check the names of tools in skills and agents"),
             ),
         ),
         Command(

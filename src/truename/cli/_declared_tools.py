@@ -33,7 +33,16 @@ if TYPE_CHECKING:
     from truename.conventions import Declaration, Finding
     from truename.migration import Pin
 
-__all__ = ["DeclaredSources", "is_address", "read_sources", "server_at", "tools_at", "tools_of"]
+__all__ = [
+    "DeclaredSources",
+    "configuration_at",
+    "is_address",
+    "is_lock_file",
+    "read_sources",
+    "server_at",
+    "tools_at",
+    "tools_of",
+]
 
 _SCHEMES: Final = ("http://", "https://")
 PREFIX: Final = "git:"
@@ -150,11 +159,13 @@ def _git(source: str, *words: str, asked: Sequence[str] = ()) -> bytes:
 class DeclaredSources:
     """The tools of all sources, the servers that failed, and whether the sources are more than single Python files.
 
-    ``peers`` are tools that run together with these, for checks of clashes.
+    ``peers`` are tools that run together with these, for checks of clashes. ``configs`` are the configurations among
+    the sources.
     """
 
     declared: DeclaredTools
     peers: tuple[Declaration, ...] = ()
+    configs: tuple[Config, ...] = ()
     failed: tuple[str, ...] = ()
     is_whole: bool = True
 
@@ -171,7 +182,7 @@ def read_sources(
     addresses = {source: server_at(source) for source in sources if is_address(source)}
     if named_by is not None and addresses:
         require_addresses(tuple(addresses), named_by)
-    configs = {source: _configuration(source, is_named=named_by is None) for source in sources}
+    configs = {source: configuration_at(source, is_named=named_by is None) for source in sources}
     # All files in one call: the keys of servers that they create depend on how many there are.
     with busy("Reading the tools"):
         parts = [read_declared([at_home(one) for one, config in configs.items() if not config], exclude=exclude)]
@@ -184,10 +195,17 @@ def read_sources(
     is_whole = any(config is not None or Path(one).suffix not in PYTHON for one, config in configs.items())
     peers = read_declared([at_home(one) for one in beside])
     parts.append(DeclaredTools(findings=tuple(one for one in peers.findings if one.rule.name == _UNREADABLE)))
-    return DeclaredSources(declared=joined(parts), peers=peers.declarations, failed=tuple(failed), is_whole=is_whole)
+    return DeclaredSources(
+        declared=joined(parts),
+        peers=peers.declarations,
+        configs=tuple(config for config in configs.values() if config is not None and config.path is not None),
+        failed=tuple(failed),
+        is_whole=is_whole,
+    )
 
 
-def _configuration(source: str, *, is_named: bool) -> Config | None:
+def configuration_at(source: str, *, is_named: bool) -> Config | None:
+    """Return the configuration that a SOURCE is; None for a file or directory. Raises `UsageError` if it is missing."""
     if is_address(source):
         return Config(servers=(server_at(source),), settings=_IN_MEMORY)
     path = at_home(source)
@@ -230,7 +248,7 @@ def tools_at(source: str) -> tuple[Pin, ...]:
     """
     if source.startswith(PREFIX):
         with checked_out(source) as path:
-            if _is_lock(path):
+            if is_lock_file(path):
                 return read_lock(path, source).tools
             declared = read_declared([path], exclude=load_lint_configuration(Path.cwd()).settings.exclude)
             # The paths of the temporary directory are replaced by the SOURCE.
@@ -243,7 +261,7 @@ def tools_at(source: str) -> tuple[Pin, ...]:
             _check(replace(declared, findings=tuple(findings)))
             return tuple(replace(pin, location=None) for pin in pins_of(declared.declarations))
     path = at_home(source)
-    return read_lock(path).tools if _is_lock(path) else tools_of([source])
+    return read_lock(path).tools if is_lock_file(path) else tools_of([source])
 
 
 def tools_of(sources: Sequence[str], *, named_by: Path | None = None) -> tuple[Pin, ...]:
@@ -262,7 +280,8 @@ def tools_of(sources: Sequence[str], *, named_by: Path | None = None) -> tuple[P
         return pins_of(taken.declared.declarations)
 
 
-def _is_lock(path: Path) -> bool:
+def is_lock_file(path: Path) -> bool:
+    """Return whether a path is that of a lock, by its name."""
     return path.suffix == _LOCK or path.name == LOCK_FILE
 
 

@@ -16,6 +16,7 @@ from truename.cli._client_rules import client_rules
 from truename.cli._declared_tools import DeclaredSources, is_address, read_sources
 from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, UsageError
 from truename.cli._garbage import collecting_later
+from truename.cli._named_tools import CheckedNames, check_names, correct, sort_beside, sort_sources
 from truename.cli._options import JsonOutput
 from truename.cli._progress import busy
 from truename.cli._rendering import count, output, print_json, printable, show, show_diff, styled
@@ -25,10 +26,12 @@ from truename.conventions import Convention, Finding, Severity
 from truename.files.user import at_home
 from truename.lint import RULES, LintConfiguration, load_lint_configuration, weigh
 from truename.lint.baseline import Baseline, read_baseline, render_baseline
+from truename.lint.declared import joined
 from truename.lint.excerpts import find_excerpt, finding_place
 from truename.lint.fixes import Fix, remove_stale_entries, remove_unused_comments, replace_bytes
 from truename.lint.report import LintReport, WeighedFindings
 from truename.lint.source_files import PYTHON, relative_to_cwd
+from truename.migration import FileRewrite
 
 __all__ = ["lint"]
 
@@ -60,7 +63,8 @@ _KINDS: Final[Mapping[str, Literal["inSource", "external"]]] = {
 Source = Annotated[
     str,
     Parameter(
-        help="A Python file, a directory of them, a dump of tools/list, a configuration, or a server's http(s) URL."
+        help="A Python file, a directory, a dump of tools/list, a configuration, a server's http(s) URL, or a file "
+        "that names tools, such as a skill or an agent."
     ),
 ]
 For = Annotated[
@@ -102,7 +106,8 @@ Beside = Annotated[
         name="--beside",
         metavar="SOURCE",
         show_default=False,
-        help="A dump or source of tools that run together with these, but are not checked. May be repeated.",
+        help="Tools that run together with these, but are not checked: a dump, a source, a lock, or a configuration, "
+        "whose recorded names count. May be repeated.",
     ),
 ]
 BaselineFile = Annotated[
@@ -119,7 +124,10 @@ WriteBaseline = Annotated[
 ApplyFixes = Annotated[
     bool,
     Parameter(
-        name="--fix", show_default=False, help="Remove suppression comments and baseline entries that have no effect."
+        name="--fix",
+        show_default=False,
+        help="Remove suppression comments and baseline entries that have no effect; correct old names in skills and "
+        "agents.",
     ),
 ]
 Diff = Annotated[
@@ -194,10 +202,11 @@ def _summary(report: LintReport) -> str:
     counts = [count(number, level.value) for level in Severity if (number := report.count(level))]
     hidden = Counter(one.hidden for one in report.hidden)
     suppressed = [f"{number:,} suppressed {_HIDDEN[what]}" for what, number in hidden.items() if what]
-    about = f"in {count(report.tools, 'tool')} of {count(len(report.files), 'source')}"
+    names = f" and {count(report.names, 'name')}" if report.names else ""
+    about = f"in {count(report.tools, 'tool')}{names} of {count(len(report.files), 'source')}"
     if not report.files and not counts:
         return f"No Python file was found. {_ELSE}"
-    if not report.tools and not counts:
+    if not report.tools and not report.names and not counts:
         return f"No tools are declared in {count(len(report.files), 'source')}. {_ELSE}"
     return "; ".join([f"{', '.join(counts) or 'No findings'} {about}", *suppressed]) + "."
 
@@ -211,6 +220,7 @@ def document(
         "convention": convention,
         "sources": list(report.files),
         "tools": report.tools,
+        "names": report.names,
         "findings": [_plain(one) for one in report.shown],
         "suppressed": [{**_plain(one), "suppressed_by": one.hidden, "reason": one.reason} for one in report.hidden],
         "baseline": None if baseline is None else str(baseline),
@@ -278,15 +288,25 @@ def accept(
     return int(refused > 0)
 
 
-def find_fixes(report: LintReport, held: Baseline | None, *, write: bool) -> tuple[Fix, ...]:
-    """Return the safe fixes; with ``write``, apply them. Raises `ConfigError` before anything is written."""
+def find_fixes(report: LintReport, held: Baseline | None, names: CheckedNames, *, write: bool) -> tuple[Fix, ...]:
+    """Return the safe fixes; with ``write``, apply them. Raises `ConfigError` before anything is written.
+
+    Corrections of names are written together or not at all, and `truename rename --undo` restores the files.
+    """
     found = list(remove_unused_comments(report.unused))
     entries = remove_stale_entries(held, report.stale) if held is not None else None
     fixes = tuple(found if entries is None else [*found, entries])
+    corrections = names.corrections(report)
     if write:
+        correct(corrections)
         for fix in fixes:
             replace_bytes(fix)
-    return fixes
+    return (*fixes, *(_as_fix(one) for one in corrections))
+
+
+def _as_fix(change: FileRewrite) -> Fix:
+    done = tuple(f"{one.old} is now {one.new} (line {one.line})" for one in change.edits)
+    return Fix(path=change.path, before=change.before, after=change.after or b"", done=done)
 
 
 def show_fixes(fixes: Sequence[Fix]) -> None:
@@ -362,20 +382,29 @@ def lint(
     configured = _configured(clients, preset, team)
     held = None if no_baseline else baseline_for(configured, baseline, must_exist=not write_baseline)
     named = sources or _sources(configured)
+    declaring, naming = sort_sources(named)
+    excluded = (*configured.settings.exclude, *exclude)
+    peers = sort_beside(beside, _beside(configured))
     with collecting_later():
         file = configured.settings_file
         named_by = None if sources or file is None else relative_to_cwd(file)
-        taken = read_sources(named, (*configured.settings.exclude, *exclude), beside, named_by=named_by)
+        taken = read_sources(declaring, excluded, peers.files, named_by=named_by)
+        names = check_names(naming, excluded, taken, peers, configured.base)
         with busy("Checking the tools"):
             report = weigh(
-                taken.declared, configured, peers=taken.peers, baseline=held, rules=codes, is_whole=taken.is_whole
+                joined([taken.declared, names.declared]),
+                configured,
+                peers=taken.peers,
+                baseline=held,
+                rules=codes,
+                is_whole=taken.is_whole,
             )
     if write_baseline:
         return accept(report, configured, baseline, held, as_json=as_json)
-    possible = find_fixes(report, held, write=fix and not diff) if fix or diff else ()
+    possible = find_fixes(report, held, names, write=fix and not diff) if fix or diff else ()
     fixes = () if diff else possible
     if fixes:
-        report = report.without_fixed()
+        report = report.without_fixed(names.corrections(report))
     if sarif is not None:
         results = [
             Result(
@@ -415,6 +444,10 @@ def _configured(clients: tuple[str, ...], preset: str | None, team: str | None) 
 def _sources(configured: LintConfiguration) -> tuple[str, ...]:
     named = configured.settings.sources
     return tuple(one if is_address(one) else str(relative_to_cwd(configured.base / one)) for one in named) or _HERE
+
+
+def _beside(configured: LintConfiguration) -> tuple[str, ...]:
+    return tuple(str(relative_to_cwd(configured.base / one)) for one in configured.settings.beside)
 
 
 def _renaming(report: LintReport, taken: DeclaredSources, sources: tuple[str, ...]) -> str:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from truename.config import Config, Settings
     from truename.config.entries import FoundEntry
     from truename.dialects import Dialect
+    from truename.naming import NameTable
 
 NewNames = Mapping[str, Mapping[str, str]]
 
@@ -47,6 +48,8 @@ __all__ = [
     "names_alone",
     "names_together",
     "shown_by",
+    "table_together",
+    "tables_alone",
     "token_reference",
     "tools_in_ledger",
 ]
@@ -97,15 +100,23 @@ def names_alone(
 
     Raises what `truename.naming.project` raises.
     """
+    tables = tables_alone(listed, config, ledger, dialect=dialect)
+    return MappingProxyType({server: _by_server(table).get(server, {}) for server, table in tables.items()})
+
+
+def tables_alone(
+    listed: Mapping[str, Iterable[object]], config: Config, ledger: Ledger | None = None, *, dialect: str
+) -> Mapping[str, NameTable]:
+    """Return the tables of names of which `names_alone` tells. Raises the same."""
     settings = config.settings
     catalog = _catalog(listed, config, ledger)
-    make = partial(_names, style=ONLY_STYLE, server_name=_server_name(settings, ledger))
-    names: dict[str, Mapping[str, str]] = {}
+    make = partial(_table, style=ONLY_STYLE, server_name=_server_name(settings, ledger))
+    tables: dict[str, NameTable] = {}
     for server in listed:
         scoped = None if ledger is None else ledger.scoped(f"only/{server}")
         rules = dialects.own(client_of(dialect), server)
-        names[server] = make(catalog.only(server), ledger=scoped, dialect=rules).get(server, {})
-    return MappingProxyType(names)
+        tables[server] = make(catalog.only(server), ledger=scoped, dialect=rules)
+    return tables
 
 
 def names_together(
@@ -115,10 +126,17 @@ def names_together(
 
     Raises what `truename.naming.project` raises.
     """
+    return _by_server(table_together(listed, config, ledger, dialect=dialect))
+
+
+def table_together(
+    listed: Mapping[str, Iterable[object]], config: Config, ledger: Ledger | None = None, *, dialect: str
+) -> NameTable:
+    """Return the table of names of which `names_together` tells. Raises the same."""
     settings, recorded = config.settings, None if ledger is None else ledger.settings
     lone = ONLY_STYLE if len(listed) == 1 else "prefixed"
     style = settings.style or (lone if recorded is None else recorded.style)
-    return _names(
+    return _table(
         _catalog(listed, config, ledger),
         ledger=ledger,
         dialect=dialect,
@@ -138,7 +156,7 @@ def _catalog(listed: Mapping[str, Iterable[object]], config: Config, ledger: Led
     )
 
 
-def _names(
+def _table(
     catalog: Catalog,
     *,
     ledger: Ledger | None,
@@ -146,15 +164,18 @@ def _names(
     style: str,
     server_name: str,
     overrides: Overrides | None = None,
-) -> NewNames:
+) -> NameTable:
     make = partial(project, catalog, dialect, style=style, overrides=overrides, server_name=server_name)
     try:
-        table = make(ledger=ledger)
+        return make(ledger=ledger)
     except LedgerError as error:
         if error.code != "style_mismatch":
             raise
         # The gateway restyles a server's own view when it starts; until then its recorded names don't apply.
-        table = make()
+        return make()
+
+
+def _by_server(table: NameTable) -> NewNames:
     names: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for id, wire in table.items():
         origin = table.catalog[id].origin

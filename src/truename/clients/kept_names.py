@@ -334,9 +334,15 @@ class _NamesReader(NamedTuple):
 
 
 def kept_names(
-    file: ConfigFile, path: Path, value: object, entries: Iterable[tuple[str, Where]], servers: Iterable[str]
+    file: ConfigFile,
+    path: Path,
+    value: object,
+    entries: Iterable[tuple[str, Where]],
+    servers: Iterable[str],
+    *,
+    most: int = _MOST,
 ) -> tuple[KeptName, ...]:
-    """Return the tool names in a file, without the client's built-in tools.
+    """Return the tool names in a file, without the client's built-in tools, and at most so many.
 
     ``entries`` are the file's servers with their paths, ``servers`` the keys of all known servers of the client.
     """
@@ -350,7 +356,7 @@ def kept_names(
     )
     beside = (name for place in file.kept for name in _read_place(place, reading))
     names = (name for both in (inside, beside) for name in both if not _is_builtin(file, name))
-    return tuple(islice(names, _MOST))
+    return tuple(islice(names, most))
 
 
 def _read_place(place: ConfigPlace, reading: _NamesReader) -> Iterator[KeptName]:

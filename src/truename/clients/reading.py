@@ -11,16 +11,26 @@ from truename.editing import Document
 from truename.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["LoadedFile", "load_file"]
+__all__ = ["Frontmatter", "LoadedFile", "is_unended", "load_file", "read_frontmatter"]
 
 _LONGEST: Final = 64 * 1024
 _FENCE: Final = re.compile(r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*\r?(?=\n|\Z)", re.DOTALL | re.MULTILINE)
 _FIELD: Final = re.compile(r"([A-Za-z][A-Za-z_-]{0,40}):[ \t]*([^\r\n]*)")
 _MEMBER: Final = re.compile(r"""[ \t]+(?:"([^"]+)"|'([^']+)'|([^\s'"#][^:\r\n]*)):[ \t]+([^\r\n]+)""")
 _ITEM: Final = re.compile(r"[ \t]*-[ \t]+([^\r\n]+)")
+_BEGIN: Final = re.compile(r"---[ \t]*(?:\r?\n|\Z)")
+_COMMENT: Final = re.compile(r"""["']|(?:^|(?<=[ \t]))#""")
+_BOM: Final = "\ufeff"
+
+
+class Frontmatter(NamedTuple):
+    """The fields of a frontmatter, and the offset in the text of each name in them, by its path."""
+
+    fields: dict[str, object]
+    places: dict[tuple[str | int, ...], int]
 
 
 def frontmatter(text: str) -> dict[str, object]:
@@ -31,32 +41,81 @@ def frontmatter(text: str) -> dict[str, object]:
     >>> frontmatter("---\nname: x\ntools: Read, mcp__a__b\n---\n")["tools"]
     ['Read', 'mcp__a__b']
     """
-    found = _FENCE.match(text[:_LONGEST].removeprefix("\ufeff"))
+    return read_frontmatter(text[:_LONGEST]).fields
+
+
+def is_unended(text: str) -> bool:
+    """Return whether a text begins like a frontmatter that no line ends."""
+    text = text.removeprefix(_BOM)
+    return _BEGIN.match(text) is not None and _FENCE.match(text) is None
+
+
+def read_frontmatter(text: str) -> Frontmatter:
+    r"""Parse the frontmatter of a text, however long, with the offsets of the names.
+
+    >>> read_frontmatter("---\ntools: [Read, mcp__a__b]\n---\n").places["tools", 1]
+    18
+    """
+    found = _FENCE.match(text, len(_BOM) if text.startswith(_BOM) else 0)
     fields: dict[str, Any] = {}
+    places: dict[tuple[str | int, ...], int] = {}
     name = ""
-    for line in found[1].splitlines() if found else ():
+    for line, start in _lines_of(found[1], found.start(1)) if found else ():
         if field := _FIELD.fullmatch(line):
             name = field[1]
-            fields[name] = _listed(field[2])
+            listed = list(_listed(field[2], start + field.start(2)))
+            fields[name] = [bare for bare, _ in listed]
+            places.update(((name, number), at) for number, (_, at) in enumerate(listed))
         elif name and (item := _ITEM.fullmatch(line)) and isinstance(fields[name], list):
-            fields[name].append(_bare(item[1]))
+            bare = _bare(_uncommented(item[1]))
+            places[name, len(fields[name])] = start + item.start(1) + item[1].find(bare)
+            fields[name].append(bare)
         elif name and (member := _MEMBER.fullmatch(line)):
-            fields[name] = _with_member(fields[name], member)
-    return fields
+            key = member[1] or member[2] or member[3].strip()
+            places[name, key] = start + line.find(key)
+            fields[name] = _with_member(fields[name], key, _bare(_uncommented(member[4])))
+    return Frontmatter(fields, places)
 
 
-def _with_member(value: Any, member: re.Match[str]) -> object:
-    if isinstance(value, list) and value:
-        return value
-    key = member[1] or member[2] or member[3].strip()
-    return {**(value or {}), key: {"true": True, "false": False}.get(_bare(member[4]), _bare(member[4]))}
+def _lines_of(text: str, start: int) -> Iterator[tuple[str, int]]:
+    for line in text.splitlines(keepends=True):
+        yield line.splitlines()[0], start
+        start += len(line)
 
 
-def _listed(text: str) -> list[str]:
+def _with_member(value: Any, key: str, text: str) -> object:
+    if isinstance(value, list):
+        if value:
+            return value
+        value = {}
+    value[key] = {"true": True, "false": False}.get(text, text)
+    return value
+
+
+def _listed(text: str, start: int) -> Iterator[tuple[str, int]]:
+    text = _uncommented(text)
+    start += len(text) - len(text.lstrip())
     inner = text.strip()
     if inner.startswith("[") and inner.endswith("]"):
-        inner = inner[1:-1]
-    return [bare for piece in inner.split(",") if (bare := _bare(piece))]
+        inner, start = inner[1:-1], start + 1
+    for piece in inner.split(","):
+        if bare := _bare(piece):
+            yield bare, start + piece.find(bare)
+        start += len(piece) + 1
+
+
+def _uncommented(text: str) -> str:
+    """Return a value without the comment behind it; a ``#`` in quotes, or inside a word, begins none."""
+    quote = ""
+    for found in _COMMENT.finditer(text):
+        if found[0] not in "'\"":
+            if not quote:
+                return text[: found.start()]
+        elif not quote:
+            quote = found[0]
+        elif quote == found[0]:
+            quote = ""
+    return text
 
 
 def _bare(text: str) -> str:

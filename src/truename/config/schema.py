@@ -35,6 +35,10 @@ LINT: Final = {
     "type": "object",
     "properties": {
         "sources": {**_TEXTS, "description": "Files and directories that are linted by default."},
+        "beside": {
+            **_TEXTS,
+            "description": "Tools that run together with these: dumps, sources, locks, configurations.",
+        },
         "exclude": {**_TEXTS, "description": "Files and directories that are not linted, as globs."},
         "baseline": {**_TEXT, "description": "File of findings that are accepted."},
     },

@@ -39,7 +39,7 @@ class DeclaredTools:
     """The declarations that were read, the findings about unreadable parts, and the suppressing comments.
 
     ``literal`` has the locations of names that are written out in a source; ``files`` are the files read; ``servers``
-    are the servers created in sources that have tools.
+    are the servers created in sources that have tools. ``names`` counts the names of tools in skills and other files.
     """
 
     declarations: tuple[Declaration, ...] = ()
@@ -48,6 +48,7 @@ class DeclaredTools:
     literal: frozenset[Location] = frozenset()
     files: tuple[str, ...] = ()
     servers: tuple[str, ...] = ()
+    names: int = 0
 
 
 def read_declared(paths: Iterable[str | Path], *, exclude: Sequence[str] = ()) -> DeclaredTools:
@@ -85,6 +86,7 @@ def joined(several: Iterable[DeclaredTools]) -> DeclaredTools:
         literal=frozenset().union(*(part.literal for part in parts.values())),
         files=tuple(file for part in parts.values() for file in part.files),
         servers=tuple(server for part in parts.values() for server in part.servers),
+        names=sum(part.names for part in parts.values()),
     )
 
 

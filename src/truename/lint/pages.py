@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from truename.conventions.file_rules import FILE_RULES
 from truename.lint.rules import RULES, UPKEEP
 from truename.policy.policy import NAMES_NOTHING, UNGUARDED
 
@@ -80,7 +81,7 @@ def _section(rule: Rule) -> str:
     for heading, text in (("Why", rule.why), ("Example", rule.example), ("Instead", rule.instead)):
         if text:
             parts.append(f"**{heading}:** {text}")
-    if rule not in _POLICY and rule.name not in UPKEEP:
+    if rule not in _POLICY and rule.name not in UPKEEP and rule.name not in FILE_RULES:
         parts.append(f"[Suppress it](#suppress-a-finding) with `# truename: ignore[{rule.code}] the reason`.")
     return "\n\n".join(parts)
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["LintFailure", "LintFile", "LintItem", "items"]
 
 _NAME = "truename"
+_NOT_READ = (".toml", ".md", ".mdc", ".markdown")
 # Findings without a file concern the configuration.
 _NOWHERE = "truename.toml"
 
@@ -78,7 +79,7 @@ class LintItem(pytest.Item):
 def _linted(root: Path, named: Sequence[str]) -> dict[str, list[Finding]]:
     configured = load_lint_configuration(root)
     sources = [root / one for one in named] or [configured.base / one for one in configured.settings.sources] or [root]
-    files = (relative_to_cwd(one) for one in sources if not _is_servers(one))
+    files = (relative_to_cwd(one) for one in sources if not _declares_nothing(one))
     declared = read_declared(files, exclude=configured.settings.exclude)
     try:
         baseline = read_baseline(configured.baseline) if configured.baseline.is_file() else None
@@ -95,9 +96,9 @@ def _linted(root: Path, named: Sequence[str]) -> dict[str, list[Finding]]:
     return found
 
 
-def _is_servers(path: Path) -> bool:
-    """Return whether a source is a URL or a configuration: a test run starts no server."""
-    if ":/" in str(path) or path.suffix == ".toml":
+def _declares_nothing(path: Path) -> bool:
+    """Return whether a source is a URL or a configuration (a test run starts no server), or a skill or an agent."""
+    if ":/" in str(path) or path.suffix in _NOT_READ:
         return True
     try:
         value = Document.read(path, "jsonc").value if path.suffix == ".json" else None

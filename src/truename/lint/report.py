@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from truename.lint.baseline import Baseline, BaselineEntry
     from truename.lint.declared import DeclaredTools
     from truename.lint.python_source import InlineSuppression
+    from truename.migration import FileRewrite
 
 __all__ = ["LintReport", "WeighedFindings", "weigh"]
 
@@ -247,7 +248,8 @@ class LintReport:
     """The result of linting all declarations together.
 
     ``shown`` are the findings that count, ``hidden`` the suppressed ones; ``unused`` are comments that suppress
-    nothing, ``stale`` baseline entries that match nothing.
+    nothing, ``stale`` baseline entries that match nothing. ``names`` counts the names of tools in skills and other
+    files of clients.
     """
 
     shown: tuple[WeighedFindings, ...]
@@ -255,6 +257,7 @@ class LintReport:
     unused: tuple[InlineSuppression, ...] = ()
     stale: tuple[BaselineEntry, ...] = ()
     tools: int = 0
+    names: int = 0
     files: tuple[str, ...] = ()
 
     @property
@@ -266,13 +269,19 @@ class LintReport:
         """Return the number of findings of this severity that count."""
         return sum(one.rule.severity is severity for one in self.findings)
 
-    def without_fixed(self) -> LintReport:
-        """Return the report without unused comments and stale entries, after they were removed."""
+    def without_fixed(self, corrections: Sequence[FileRewrite] = ()) -> LintReport:
+        """Return the report without what was fixed: unused comments, stale entries, and corrected names."""
         gone = {one.location for one in self.unused}
+        corrected = {(str(one.path), edit.line, edit.column) for one in corrections for edit in one.edits}
         shown = []
         for one in self.shown:
-            rule, location = one.finding.rule.name, one.finding.location
-            if rule != "stale_baseline" and not (rule == "unused_suppression" and location in gone):
+            rule, place = one.finding.rule.name, one.finding.location
+            at = None if place is None else (place.file, place.line, place.column)
+            if (
+                rule != "stale_baseline"
+                and not (rule == "unused_suppression" and place in gone)
+                and at not in corrected
+            ):
                 shown.append(one)
         return replace(self, shown=tuple(shown), unused=(), stale=())
 
@@ -363,6 +372,7 @@ def _against(
         unused=unused,
         stale=old,
         tools=len(declared.declarations),
+        names=declared.names,
         files=declared.files,
     )
 

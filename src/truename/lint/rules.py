@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from truename.conventions import Finding, Rule, Severity
+from truename.conventions.file_rules import FILE_RULES
 from truename.conventions.rules import CHECKS
 from truename.errors import excerpt
 
@@ -70,7 +71,13 @@ UPKEEP: Final[Mapping[str, Rule]] = MappingProxyType(
 
 # By code, in the order of codes.
 RULES: Final[Mapping[str, Rule]] = MappingProxyType(
-    dict(sorted((one.code, one) for one in (*(check.rule for check in CHECKS.values()), *UPKEEP.values())))
+    {
+        one.code: one
+        for one in sorted(
+            (*(check.rule for check in CHECKS.values()), *FILE_RULES.values(), *UPKEEP.values()),
+            key=lambda one: one.code,
+        )
+    }
 )
 _BY_NAME: Final = MappingProxyType({one.name: one for one in RULES.values()})
 _LONGEST: Final = 64

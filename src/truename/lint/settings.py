@@ -45,9 +45,10 @@ _TOML: Final = "toml"
 
 @dataclass(frozen=True, kw_only=True)
 class LintSettings:
-    """The ``lint`` table: the default sources, the excluded globs, and the path of the baseline."""
+    """The ``lint`` table: the default sources, those beside them, the excluded globs, and the path of the baseline."""
 
     sources: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     baseline: str = ""
 
@@ -156,7 +157,11 @@ def _read_settings(file: Path) -> LintSettings:
     for key, value in table.items():
         if key == "baseline" and isinstance(value, str):
             told[key] = value
-        elif key in {"sources", "exclude"} and isinstance(value, list) and all(isinstance(one, str) for one in value):
+        elif (
+            key in {"sources", "beside", "exclude"}
+            and isinstance(value, list)
+            and all(isinstance(one, str) for one in value)
+        ):
             told[key] = tuple(value)
         elif key in _KEYS:
             errors.add(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["PYTHON", "python_files", "relative_to_cwd"]
+__all__ = ["PYTHON", "is_excluded", "python_files", "relative_to_cwd"]
 
 PYTHON: Final = (".py", ".pyi", ".pyw")
 # Directories of third-party or generated files; hidden ones (.git, .venv, .tox) are skipped too.
@@ -45,6 +45,13 @@ def python_files(path: Path, exclude: Sequence[str] = ()) -> Iterator[Path]:
 def _is_ours(directory: Path) -> bool:
     is_hidden = directory.name.startswith(".") or directory.name in _FOREIGN
     return not (is_hidden or directory.is_symlink() or (directory / _ENVIRONMENT).is_file())
+
+
+def is_excluded(path: Path, base: Path, exclude: Sequence[str]) -> bool:
+    """Return whether a file below a directory, or a directory that it is in, matches one of the globs."""
+    below = path.relative_to(base)
+    steps = (below, *below.parents[:-1])
+    return any(_is_excluded(step.as_posix(), exclude) for step in steps)
 
 
 def _is_out(path: Path, base: Path, exclude: Sequence[str]) -> bool:

@@ -10,9 +10,9 @@ from urllib.parse import quote, urlsplit
 from truename.cli._errors import UsageError
 from truename.clients.importers import read_plain, registry_entry
 from truename.config.files import decode
-from truename.config.servers import REGISTRY_NAME
 from truename.errors import ConfigError, excerpt
 from truename.files.user import at_home
+from truename.policy.registry_names import REGISTRY_NAME
 
 if TYPE_CHECKING:
     from truename.clients.importers import ImportedConfig

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlsplit
 
 from truename.clients.importers.reading import ConfigReading, TakenKeys
-from truename.config.servers import REGISTRY_NAME, ServerConfig
+from truename.config.servers import ServerConfig
 from truename.errors import ConfigError, excerpt
+from truename.policy.registry_names import REGISTRY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

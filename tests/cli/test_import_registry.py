@@ -214,3 +214,31 @@ def test_a_redirect_or_an_endless_answer_is_refused(run: Run, registry: str, pat
 
     assert outcome.status == 2
     assert not Path("truename.toml").exists()
+
+
+WRONG: list[tuple[str, str]] = [
+    ('{"version": "1",\n"name": "no name"}', "server.json: line 2, column 1: name: "),
+    ('{"server": {"version": "1",\n"name": 7}}', "server.json: line 2, column 1: server.name: "),
+    ('{"name": "io.github.a/b",\n"packages": []}', "server.json: line 2, column 1: packages: "),
+    ('{"name": "io.github.a/b", "packages": [\n{"registryType": "zip"}]}', "line 2, column 1: packages[0]: "),
+    ('{"name": "io.github.a/b", "remotes": [\n{"type": "sse", "url": "http://x"}]}', "line 2, column 1: remotes[0]: "),
+    ('{"name": "io.github.a/b",\n"name": "io.github.a/b"}', "server.json: line 2, column 1: "),
+]
+
+
+@pytest.mark.parametrize(("text", "place"), WRONG)
+def test_what_is_wrong_in_an_entry_is_told_with_file_and_line(run: Run, text: str, place: str) -> None:
+    Path("server.json").write_text(text, "utf-8")
+    outcome = run("import", "registry", "server.json", "--yes")
+
+    assert outcome.status == 2
+    assert place in outcome.err
+
+
+def test_a_finding_about_an_entry_has_file_and_line(run: Run) -> None:
+    text = json.dumps(entry(neverHeardOf=1), indent=1)
+    Path("server.json").write_text(text, "utf-8")
+    outcome = run("import", "registry", "server.json", "--yes", "--json")
+    (finding,) = [one for one in outcome.document["left"] if one["where"] == "neverHeardOf"]
+
+    assert (finding["file"], finding["line"]) == ("server.json", text.splitlines().index(' "neverHeardOf": 1') + 1)

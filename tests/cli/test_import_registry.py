@@ -181,6 +181,27 @@ def test_a_variable_that_is_set_already_cannot_be_named(run: Run) -> None:
     assert "${TICKETS_AWS_SECRET_ACCESS_KEY}" in Path("truename.toml").read_text("utf-8")
 
 
+def test_the_question_tells_of_entries_that_are_probably_the_same_connector(run: Run) -> None:
+    known = '[mcpServers.desk]\ncommand = "npx"\nargs = ["tickets"]\nregistry_name = "io.github.example/tickets"\n'
+    Path("truename.toml").write_text(known, "utf-8")
+    outcome = run("import", "registry", write(ENTRY), "--out", "other.toml")
+
+    assert outcome.status == 2
+    assert "'tickets' (server.json) and 'desk' (truename.toml:1) are probably one connector" in outcome.err
+    assert "Nothing is merged." in outcome.err
+    assert not Path("other.toml").exists()
+
+
+def test_two_entries_of_one_command_line_with_two_names_stay_two_servers(run: Run) -> None:
+    Path("a.json").write_text(json.dumps(ENTRY), "utf-8")
+    Path("b.json").write_text(json.dumps(entry(name="com.example/tickets")), "utf-8")
+    run("import", "registry", "a.json", "b.json", "--yes")
+    servers = load("truename.toml", ENVIRON).servers
+
+    assert {one.registry_name for one in servers} == {"io.github.example/tickets", "com.example/tickets"}
+    assert len({one.key for one in servers}) == 2
+
+
 class _Registry(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = "/v0.1/servers/io.github.example%2Ftickets/versions/latest"
@@ -206,6 +227,17 @@ def test_a_name_is_asked_of_the_registry_that_is_named(run: Run, registry: str) 
 
     assert outcome.status == 1, outcome.err
     assert load("truename.toml", ENVIRON).servers[0].registry_name == "io.github.example/tickets"
+
+
+def test_an_entry_with_another_name_than_was_asked_for_is_refused(
+    run: Run, registry: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ENTRY, "name", "io.github.acme/tickets")
+    outcome = run("import", "registry", "io.github.example/tickets", "--registry", registry, "--yes")
+
+    assert outcome.status == 2
+    assert "server.name: the entry is 'io.github.acme/tickets'" in outcome.err
+    assert not Path("truename.toml").exists()
 
 
 @pytest.mark.parametrize("path", ["/moved", "/long"])

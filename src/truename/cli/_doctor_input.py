@@ -27,6 +27,7 @@ from truename.clients.doctor import (
     ServerLists,
     StartableServer,
     cases_of,
+    check_connectors,
     check_files,
     examine,
     find_startable,
@@ -40,6 +41,7 @@ from truename.config import Config, ServerConfig, Settings, parse
 from truename.config.interpolate import VARIABLE, read_env_file, unset_problem
 from truename.config.templates import LITERAL, translate, written
 from truename.conventions import Finding, Location
+from truename.editing import SourceLines
 from truename.errors import ConfigError, TruenameError, excerpt
 from truename.files.user import at_home
 
@@ -141,6 +143,7 @@ def _is_our_own(path: Path) -> bool:
 def _configured(path: Path, environ: Mapping[str, str] | None) -> list[StartableServer]:
     config = read_configuration(path, environ)
     warn(config.warnings)
+    lines = SourceLines()
     shown = _as_written(path, config, os.environ if environ is None else environ)
     return [
         StartableServer(
@@ -149,7 +152,7 @@ def _configured(path: Path, environ: Mapping[str, str] | None) -> list[Startable
             clients=(),
             of_project=False,
             written=shown.get(server.key) or replace(server, args=(MASK,) * len(server.args), url=server.url and MASK),
-            location=Location(file=str(path), key=dotted((server.key,))),
+            location=lines.found(Location(file=str(path), key=f"mcpServers.{dotted((server.key,))}")),
         )
         for server in config.enabled
     ]
@@ -461,7 +464,8 @@ def run_doctor(
     cases += _general(intake, left, answers, meant)
     of_nobody = [found for found in intake.files if not found.file.client]
     with busy("Checking the tools of each client"):
-        report = examine(cases, [*failures, *check_files(of_nobody, dialects.get("universal"))])
+        about_files = check_files(of_nobody, dialects.get("universal"))
+        report = examine(cases, [*failures, *about_files, *check_connectors(intake.files, intake.direct)])
     return DoctorResult(
         intake=intake,
         report=report,

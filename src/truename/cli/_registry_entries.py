@@ -43,18 +43,19 @@ class EntryReader:
             raise self.lines.told(error) from error
 
     def _imported(self, source: str) -> ImportedConfig:
+        named = None
         if self._registry is not None:
             if not REGISTRY_NAME.fullmatch(source):
                 raise UsageError(
                     fact=f"{excerpt(source)} is not a name of the MCP registry",
                     advice="Write it as io.github.owner/server, or leave out --registry for a file or an address.",
                 )
+            named = source
             source = self._registry.rstrip("/") + _LATEST.format(quote(source, safe=""))
         if "://" in source:
             self._texts[source] = text = _fetched(source)
-            return registry_entry(
-                decode(text, source, toml=False), source, self._package, package_host=self._package_host
-            )
+            values = decode(text, source, toml=False)
+            return registry_entry(values, source, self._package, package_host=self._package_host, named=named)
         path = at_home(Path(source))
         if REGISTRY_NAME.fullmatch(source) and not path.exists():
             raise UsageError(

@@ -2,6 +2,8 @@
 
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -25,12 +27,17 @@ from truename.cli._proposal import (
 from truename.cli._questions import is_agreed, is_terminal
 from truename.cli._registry_entries import EntryReader, command_line
 from truename.cli._rendering import Cell, count, print_json, print_table, say, show, styled
-from truename.clients import Machine
+from truename.cli._sources import read_configuration
+from truename.clients import Machine, find
+from truename.clients.doctor.connector_findings import configured_in, named_entries
 from truename.clients.importers import KINDS, PACKAGES, ImportedConfig, names_of, read_peer
-from truename.config import Settings
+from truename.config import ServerConfig, Settings
+from truename.config.connectors import Configured, alike
+from truename.config.files import SETTINGS_FILE
 from truename.config.proposal import Proposal, propose
 from truename.conventions import Finding, Location, Severity
 from truename.editing import SourceLines
+from truename.errors import ConfigError
 from truename.files.user import at_home
 
 __all__ = ["import_"]
@@ -113,7 +120,7 @@ def import_(
     head = tuple(f"Imported from {_title(imported)}: {imported.file}" for imported in imports[:_MOST])
     texts = prepare(proposal, out, settings, head=head, copy_secrets=copy_secrets, force=force or dry_run)
     if is_entry and not dry_run and not yes:
-        _confirm(proposal)
+        _confirm(proposal, out)
     written = [] if dry_run else save_all(texts, force=force)
     result = _Result(imports, proposal, settings, findings, texts, tuple(written), entries.lines)
     if as_json:
@@ -129,14 +136,43 @@ def _title(imported: ImportedConfig) -> str:
     return KINDS[imported.kind].title if imported.kind in KINDS else "the MCP registry"
 
 
-def _confirm(proposal: Proposal) -> None:
+def _confirm(proposal: Proposal, out: Path) -> None:
     """Ask whether what a registry's entry starts may be written: nobody vouches for it. Raises `UsageError`."""
     for merged in proposal.servers:
         say(f"{merged.server.key} ({merged.server.registry_name}) is: {command_line(merged.server)}")
+    for sentence in _twins(proposal, out):
+        say(sentence)
     if not is_terminal():
         raise UsageError(fact="nothing was written", advice="Read the command above, and give --yes.")
     if not is_agreed("Write it? [y/N]"):
         raise UsageError(fact="nothing was written", advice="--dry-run shows the whole configuration.")
+
+
+def _twins(proposal: Proposal, out: Path) -> Iterator[str]:
+    """Yield what is known of servers that are probably one connector with one that is imported."""
+    new = [
+        Configured(
+            server=merged.server,
+            location=Location(file=merged.seen[0].file),
+            beside=_REGISTRY,
+            registry_name=merged.server.registry_name,
+        )
+        for merged in proposal.servers
+    ]
+    own = Path(SETTINGS_FILE)
+    there = configured_in(find(Machine.here()))
+    if own.is_file() and own.absolute() != out.absolute():
+        # What is wrong in it is told where it is used.
+        with suppress(ConfigError, ExceptionGroup):
+            there += [_own(server, own) for server in read_configuration(own).enabled]
+    for found, shared in alike([*new, *there]):
+        if found[0] in new:
+            yield f"{named_entries(found)} are probably one connector: {shared}. Nothing is merged."
+
+
+def _own(server: ServerConfig, path: Path) -> Configured:
+    at = SourceLines().found(Location(file=str(path), key=f"mcpServers.{server.key}"))
+    return Configured(server=server, location=at, beside=str(path), registry_name=server.registry_name)
 
 
 def _settings(imports: tuple[ImportedConfig, ...], proposal: Proposal) -> tuple[Settings, tuple[Finding, ...]]:

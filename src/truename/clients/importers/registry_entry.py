@@ -87,12 +87,19 @@ PACKAGES: Final = (*_RUNTIMES, "remote")
 
 
 def registry_entry(
-    values: dict[str, object], path: Path | str, package: str | None = None, *, package_host: str | None = None
+    values: dict[str, object],
+    path: Path | str,
+    package: str | None = None,
+    *,
+    package_host: str | None = None,
+    named: str | None = None,
 ) -> ImportedConfig:
     """Import the entry's package of this kind, ``remote``, or, without ``package``, the only one that can be used.
 
     A package that names the host of its registry is imported only if that is ``package_host``: the program that starts
     it asks the registry that it is configured with, where somebody else may have a package of this name.
+
+    ``named`` is the name that a registry was asked for: an entry with another one is refused.
 
     Raises `ConfigError` if the entry has no legal name, or nothing or several things to choose from.
     """
@@ -104,6 +111,9 @@ def registry_entry(
         raise ConfigError(
             file=str(path), key=top.where("name"), problem=problem, remedy="Correct the entry, or ask its publisher."
         )
+    if named is not None and name.lower() != named.lower():
+        problem = f"the entry is {excerpt(name)}, and the registry was asked for {excerpt(named)}"
+        raise ConfigError(file=str(path), key=top.where("name"), problem=problem, remedy="Check the registry.")
     entry = _EntryReading(name, reading, package_host)
     found = [*entry.packages(top), *entry.remotes(top)]
     top.ignore(*_ABOUT)

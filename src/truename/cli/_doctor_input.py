@@ -35,6 +35,7 @@ from truename.clients.doctor import (
     servers_of,
     would_start,
 )
+from truename.clients.doctor.connector_findings import configured_in
 from truename.clients.doctor.file_findings import MASK, dotted, literal_secrets, masked
 from truename.clients.installed_versions import InstalledClient, ask_version, installed_client
 from truename.config import Config, ServerConfig, Settings, parse
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
     from truename.clients import FoundFile
     from truename.clients.doctor import DoctorReport, Identity
+    from truename.config.connectors import Configured
     from truename.config.templates import Hole
     from truename.dialects import Dialect
 
@@ -350,7 +352,7 @@ class DoctorResult:
 
     ``unasked`` lack consent (``declined``: it was refused on the terminal), ``of_project`` are configured only by a
     project's file. ``asked`` is the number of servers that were asked. ``installed`` are the clients that were found,
-    by name, with their versions.
+    by name, with their versions. ``registered`` are the entries that have a name in the MCP registry.
     """
 
     intake: DoctorInput
@@ -360,6 +362,7 @@ class DoctorResult:
     asked: int = 0
     declined: bool = False
     installed: Mapping[str, InstalledClient] = field(default_factory=dict)
+    registered: tuple[Configured, ...] = ()
 
 
 class _ClientFilter:
@@ -474,6 +477,7 @@ def run_doctor(
         asked=len(agreed),
         declined=consent is False,
         installed=installed,
+        registered=tuple(one for one in configured_in(intake.files, intake.direct) if one.registry_name),
     )
 
 

@@ -29,8 +29,7 @@ _REGISTRY_NAME: Final = "registry_name"
 
 def check_connectors(files: Sequence[FoundFile], own: Iterable[StartableServer] = ()) -> Iterator[Finding]:
     """Yield a finding for each group of entries, in clients' files or our own, that are probably one connector."""
-    entries = [*configured_in(files), *(entry for one in own if (entry := _own(one)) is not None)]
-    for found, shared in alike(entries):
+    for found, shared in alike(configured_in(files, own)):
         yield Finding(
             rule=RULES["probably_one_connector"],
             fact=f"{named_entries(found)} are probably one connector: {shared}.",
@@ -40,15 +39,15 @@ def check_connectors(files: Sequence[FoundFile], own: Iterable[StartableServer] 
         )
 
 
-def configured_in(files: Sequence[FoundFile]) -> list[Configured]:
-    """Return the entries of files that have a command or a URL, each once."""
+def configured_in(files: Sequence[FoundFile], own: Iterable[StartableServer] = ()) -> list[Configured]:
+    """Return the entries of clients' files that have a command or a URL, each once, and our own."""
     found = {
         (one.path, one.where): _configured(file, one)
         for file in files
         for one in file.servers
         if one.server.command is not None or one.server.url is not None
     }
-    return list(found.values())
+    return [*found.values(), *(entry for one in own if (entry := _own(one)) is not None)]
 
 
 def named_entries(entries: Sequence[Configured]) -> str:

@@ -264,13 +264,15 @@ class CallRule:
         """Return whether the rule applies to calls of this tool by any callers."""
         return (
             (self._names_any(id, same) or self._restricts(id, origin, formerly))
-            and _any(self.servers, origin.server_id)
-            and self._fits_registry(origin.server_id)
+            and self.concerns_server(origin.server_id)
             and _any(self.upstream, origin.name)
             and all(hint(name, annotations) is expected for name, expected in self.annotations.items())
         )
 
-    def _fits_registry(self, server_id: str) -> bool:
+    def concerns_server(self, server_id: str) -> bool:
+        """Return whether the rule may apply to tools of this server, by its id and its name in the MCP registry."""
+        if not _any(self.servers, server_id):
+            return False
         return not self.registry_names or names_registered(self.registry_names, self.registered.get(server_id, ""))
 
     def names(self, id: ToolId) -> bool:

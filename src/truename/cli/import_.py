@@ -215,7 +215,7 @@ def _summary(result: _Result, *, error: bool) -> None:
         show("", error=error)
         show(styled(f"Not imported ({len(findings):,}):", "bold"), error=error)
         rows: list[list[Cell]] = [
-            [styled(one.rule.name, _COLOURS[one.rule.severity]), one.fact, str(one.location or "")]
+            [styled(one.rule.name, _COLOURS[one.rule.severity]), one.fact, _place(one.location)]
             for one in findings[:_MOST_ROWS]
         ]
         print_table(["kind", "finding", "where"], rows, error=error)
@@ -228,6 +228,11 @@ def _summary(result: _Result, *, error: bool) -> None:
         show(
             styled("Next:", "bold"), f" truename serve {shlex.quote(str(files.out))} --http 127.0.0.1:8750", error=error
         )
+
+
+def _place(location: Location | None) -> str:
+    """Return file, line and column; the path of the key only where its line is not known (--json has both)."""
+    return "" if location is None else str(replace(location, key="") if location.line else location)
 
 
 def _document(result: _Result) -> dict[str, object]:

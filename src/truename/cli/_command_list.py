@@ -251,7 +251,6 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
             (
                 Example("policy rules", "what each rule matches, and the servers that it is about"),
                 Example("policy from-client claude-code", "propose rules from Claude Code's permissions"),
-                Example("policy from-client gemini-cli --json", "print them as JSON"),
             ),
             has_subcommands=True,
         ),

@@ -3,7 +3,6 @@
 import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -27,17 +26,15 @@ from truename.cli._proposal import (
 from truename.cli._questions import is_agreed, is_terminal
 from truename.cli._registry_entries import EntryReader, command_line
 from truename.cli._rendering import Cell, count, print_json, print_table, say, show, styled
-from truename.cli._sources import read_configuration
-from truename.clients import Machine, find
+from truename.clients import Machine, find, read_source
 from truename.clients.doctor.connector_findings import configured_in, named_entries
 from truename.clients.importers import KINDS, PACKAGES, ImportedConfig, names_of, read_peer
-from truename.config import ServerConfig, Settings
+from truename.config import Settings
 from truename.config.connectors import Configured, alike
 from truename.config.files import SETTINGS_FILE
 from truename.config.proposal import Proposal, propose
 from truename.conventions import Finding, Location, Severity
 from truename.editing import SourceLines
-from truename.errors import ConfigError
 from truename.files.user import at_home
 
 __all__ = ["import_"]
@@ -160,19 +157,13 @@ def _twins(proposal: Proposal, out: Path) -> Iterator[str]:
         for merged in proposal.servers
     ]
     own = Path(SETTINGS_FILE)
-    there = configured_in(find(Machine.here()))
+    files = list(find(Machine.here()))
     if own.is_file() and own.absolute() != out.absolute():
-        # What is wrong in it is told where it is used.
-        with suppress(ConfigError, ExceptionGroup):
-            there += [_own(server, own) for server in read_configuration(own).enabled]
-    for found, shared in alike([*new, *there]):
+        # As a client's file: nobody agreed to it, so its references are not followed.
+        files.append(read_source(own))
+    for found, shared in alike([*new, *configured_in(files)]):
         if found[0] in new:
             yield f"{named_entries(found)} are probably one connector: {shared}. Nothing is merged."
-
-
-def _own(server: ServerConfig, path: Path) -> Configured:
-    at = SourceLines().found(Location(file=str(path), key=f"mcpServers.{server.key}"))
-    return Configured(server=server, location=at, beside=str(path), registry_name=server.registry_name)
 
 
 def _settings(imports: tuple[ImportedConfig, ...], proposal: Proposal) -> tuple[Settings, tuple[Finding, ...]]:
@@ -193,8 +184,8 @@ def _nothing(imports: tuple[ImportedConfig, ...], proposal: Proposal, lines: Sou
     left = (finding for imported in imports for finding in imported.left)
     reason = next((finding for finding in left if finding.rule.severity is Severity.ERROR), None)
     if reason is not None:
-        at = "" if reason.location is None else f"{lines.found(reason.location)}: "
-        return UsageError(fact=f"no server of {whose} can be imported: {at}{reason.fact}", advice=reason.remedy)
+        place = "" if reason.location is None else f"{lines.found(reason.location)}: "
+        return UsageError(fact=f"no server of {whose} can be imported: {place}{reason.fact}", advice=reason.remedy)
     known = [lines.found(one.location) for imported in imports for one in imported.left if one.location is not None]
     unread = f"; not imported: {', '.join(map(str, known[:_MOST]))}" if known else ""
     return UsageError(

@@ -100,14 +100,14 @@ def key_path(value: object, where: str) -> KeyPath:
     rest = where if len(where) <= _LONGEST else ""
     while rest:
         if isinstance(value, list) and (index := _INDEX.match(rest)) and int(index[1]) < len(value):
-            step: str | int = int(index[1])
-            length = index.end()
+            path.append(int(index[1]))
+            value, rest = value[int(index[1])], rest[index.end() :]
         elif isinstance(value, dict) and (key := _longest_key(value, rest)) is not None:
-            step, length = key, len(key)
+            path.append(key)
+            value, rest = value[key], rest[len(key) :]
         else:
             break
-        path.append(step)
-        value, rest = value[step], rest[length:].removeprefix(".")
+        rest = rest.removeprefix(".")
     return tuple(path)
 
 

@@ -31,11 +31,9 @@ def registry_glob_error(glob: str) -> str:
     if len(glob.replace("*", "")) > _LONGEST:
         return f"a name has {_LONGEST} characters at most"
     front, slash, server = glob.partition("/")
-    if slash:
-        can_match = _FRONT.fullmatch(front) and _CHARACTERS.fullmatch(server)
-    else:
-        # A wildcard also matches the slash.
-        can_match = is_wild(glob) and _CHARACTERS.fullmatch(glob)
+    # A wildcard also matches the slash.
+    parts = [(_FRONT, front), (_CHARACTERS, server)] if slash else [(_CHARACTERS, glob)]
+    can_match = (slash or is_wild(glob)) and all(form.fullmatch(part) for form, part in parts)
     return "" if can_match else "a name has the form io.github.owner/server"
 
 

@@ -7,27 +7,31 @@ from typing import Any
 import pytest
 
 from truename.config import ServerConfig
-from truename.config.connectors import Configured, alike
+from truename.config.connectors import ConfiguredEntry, alike
 from truename.conventions import Location
 
 ONE, OTHER = "io.github.acme/tickets", "com.example/tickets"
 
 
-def entry(file: str = "a.json", same: object = None, registry_name: str | None = None, **server: Any) -> Configured:
+def entry(
+    file: str = "a.json", same: object = None, registry_name: str | None = None, **server: Any
+) -> ConfiguredEntry:
     disabled, key = server.pop("disabled", False), server.pop("key", "s")
     config = ServerConfig(key=key, disabled=disabled, **server)
-    return Configured(server=config, location=Location(file=file), beside=file, same=same, registry_name=registry_name)
+    return ConfiguredEntry(
+        server=config, location=Location(file=file), beside=file, same=same, registry_name=registry_name
+    )
 
 
-def run(*words: str, **more: Any) -> Configured:
+def run(*words: str, **more: Any) -> ConfiguredEntry:
     return entry(command=words[0], args=words[1:], **more)
 
 
-def at(url: str, **more: Any) -> Configured:
+def at(url: str, **more: Any) -> ConfiguredEntry:
     return entry(url=url, type="http", **more)
 
 
-TOGETHER: list[tuple[list[Configured], str]] = [
+TOGETHER: list[tuple[list[ConfiguredEntry], str]] = [
     (
         [run("x", registry_name=ONE), at("https://a.example", registry_name=ONE.upper())],
         "both have the name 'io.github.acme/tickets' in the MCP registry",
@@ -48,14 +52,14 @@ TOGETHER: list[tuple[list[Configured], str]] = [
 
 
 @pytest.mark.parametrize(("entries", "shared"), TOGETHER)
-def test_entries_that_say_the_same_are_probably_one_connector(entries: list[Configured], shared: str) -> None:
+def test_entries_that_say_the_same_are_probably_one_connector(entries: list[ConfiguredEntry], shared: str) -> None:
     (found,) = alike(entries)
 
     assert found.entries == tuple(entries)
     assert shared in found.shared
 
 
-APART: list[list[Configured]] = [
+APART: list[list[ConfiguredEntry]] = [
     [],
     [run("npx", "b")],
     [run("npx", "b", "/srv/a"), run("npx", "b", "/srv/b")],
@@ -78,7 +82,7 @@ APART: list[list[Configured]] = [
 
 
 @pytest.mark.parametrize("entries", APART)
-def test_entries_that_differ_in_what_counts_are_told_apart(entries: list[Configured]) -> None:
+def test_entries_that_differ_in_what_counts_are_told_apart(entries: list[ConfiguredEntry]) -> None:
     assert not list(alike(entries))
 
 

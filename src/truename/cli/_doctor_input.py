@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from truename.clients import FoundFile
     from truename.clients.doctor import DoctorReport, Identity
-    from truename.config.connectors import Configured
+    from truename.config.connectors import ConfiguredEntry
     from truename.config.templates import Hole
     from truename.dialects import Dialect
 
@@ -362,7 +362,7 @@ class DoctorResult:
     asked: int = 0
     declined: bool = False
     installed: Mapping[str, InstalledClient] = field(default_factory=dict)
-    registered: tuple[Configured, ...] = ()
+    registered: tuple[ConfiguredEntry, ...] = ()
 
 
 class _ClientFilter:

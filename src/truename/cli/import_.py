@@ -30,7 +30,7 @@ from truename.clients import Machine, find, read_source
 from truename.clients.doctor.connector_findings import configured_in, named_entries
 from truename.clients.importers import KINDS, PACKAGES, ImportedConfig, names_of, read_peer
 from truename.config import Settings
-from truename.config.connectors import Configured, alike
+from truename.config.connectors import ConfiguredEntry, alike
 from truename.config.files import SETTINGS_FILE
 from truename.config.proposal import Proposal, propose
 from truename.conventions import Finding, Location, Severity
@@ -148,7 +148,7 @@ def _confirm(proposal: Proposal, out: Path) -> None:
 def _twins(proposal: Proposal, out: Path) -> Iterator[str]:
     """Yield what is known of servers that are probably one connector with one that is imported."""
     new = [
-        Configured(
+        ConfiguredEntry(
             server=merged.server,
             location=Location(file=merged.seen[0].file),
             beside=_REGISTRY,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from truename.config.servers import ServerConfig
     from truename.conventions import Location
 
-__all__ = ["Configured", "Likeness", "alike"]
+__all__ = ["ConfiguredEntry", "ProbableConnector", "alike"]
 
 _MOST: Final = 2_000
 _LONGEST: Final = 400
@@ -47,7 +47,7 @@ _WITH_VALUE: Final = frozenset(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Configured:
+class ConfiguredEntry:
     """An entry and its place.
 
     ``beside`` is equal for entries that are used together, ``same`` for entries that are one server anyway (None: for
@@ -61,10 +61,10 @@ class Configured:
     registry_name: str | None = None
 
 
-class Likeness(NamedTuple):
+class ProbableConnector(NamedTuple):
     """Entries that are probably one connector, and what they share, as a clause."""
 
-    entries: tuple[Configured, ...]
+    entries: tuple[ConfiguredEntry, ...]
     shared: str
 
 
@@ -81,13 +81,13 @@ _CLAUSES: Final[Mapping[str, str]] = {
 _PACKAGE: Final = "both start the {kind} package {{}}"
 
 
-def alike(entries: Iterable[Configured]) -> Iterator[Likeness]:
+def alike(entries: Iterable[ConfiguredEntry]) -> Iterator[ProbableConnector]:
     """Yield groups of entries that are probably one connector, each group once.
 
     Entries with different names in the MCP registry are told apart by these. Packages count without their version and
     with their arguments, since one package may serve two directories; addresses without credentials.
     """
-    groups: defaultdict[_Mark, list[Configured]] = defaultdict(list)
+    groups: defaultdict[_Mark, list[ConfiguredEntry]] = defaultdict(list)
     for one in [one for one in entries if not one.server.disabled and not is_gateway(one.server)][:_MOST]:
         for mark in _marks(one):
             groups[mark].append(one)
@@ -102,19 +102,19 @@ def alike(entries: Iterable[Configured]) -> Iterator[Likeness]:
         clause = _CLAUSES.get(mark.kind) or _PACKAGE.format(kind=mark.kind)
         if len(several) > 2:
             clause = clause.replace("both", "all", 1)
-        yield Likeness(tuple(several), clause.format(excerpt(mark.text, 100)))
+        yield ProbableConnector(tuple(several), clause.format(excerpt(mark.text, 100)))
 
 
-def _distinct(entries: Sequence[Configured]) -> list[Configured]:
+def _distinct(entries: Sequence[ConfiguredEntry]) -> list[ConfiguredEntry]:
     """Return entries without those that only repeat a server in another file: clients share servers in this way."""
-    kept: list[Configured] = []
+    kept: list[ConfiguredEntry] = []
     for one in entries:
         if not any(one.same == other.same and one.same is not None and one.beside != other.beside for other in kept):
             kept.append(one)
     return kept
 
 
-def _marks(one: Configured) -> Iterator[_Mark]:
+def _marks(one: ConfiguredEntry) -> Iterator[_Mark]:
     if one.registry_name:
         yield _Mark("registry", one.registry_name.lower())
     if one.server.url is not None:

@@ -8,7 +8,7 @@ from truename.clients.doctor.cases import identity
 from truename.clients.doctor.file_findings import location_of
 from truename.clients.doctor.rules import RULES
 from truename.clients.find import ClientServer
-from truename.config.connectors import Configured, alike
+from truename.config.connectors import ConfiguredEntry, alike
 from truename.conventions import Finding
 from truename.editing import value_at
 from truename.errors import excerpt
@@ -39,7 +39,7 @@ def check_connectors(files: Sequence[FoundFile], own: Iterable[StartableServer] 
         )
 
 
-def configured_in(files: Sequence[FoundFile], own: Iterable[StartableServer] = ()) -> list[Configured]:
+def configured_in(files: Sequence[FoundFile], own: Iterable[StartableServer] = ()) -> list[ConfiguredEntry]:
     """Return the entries of clients' files that have a command or a URL, each once, and our own."""
     found = {
         (one.path, one.where): _configured(file, one)
@@ -50,7 +50,7 @@ def configured_in(files: Sequence[FoundFile], own: Iterable[StartableServer] = (
     return [*found.values(), *(entry for one in own if (entry := _own(one)) is not None)]
 
 
-def named_entries(entries: Sequence[Configured]) -> str:
+def named_entries(entries: Sequence[ConfiguredEntry]) -> str:
     """Return the keys of entries with their files and lines, the first few of many."""
     shown = [f"{excerpt(one.server.key, 64)} ({_place(one.location)})" for one in entries[:_SHOWN]]
     if len(entries) > _SHOWN:
@@ -58,11 +58,11 @@ def named_entries(entries: Sequence[Configured]) -> str:
     return f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def _own(one: StartableServer) -> Configured | None:
+def _own(one: StartableServer) -> ConfiguredEntry | None:
     if one.location is None or one.path is None:
         return None
     entry = ClientServer(client="", scope="user", path=one.path, where=(one.server.key,), server=one.server)
-    return Configured(
+    return ConfiguredEntry(
         server=one.server,
         location=one.location,
         beside=str(one.path),
@@ -75,10 +75,10 @@ def _place(location: Location) -> str:
     return f"{location.file}:{location.line}" if location.line else location.file
 
 
-def _configured(file: FoundFile, one: ClientServer) -> Configured:
+def _configured(file: FoundFile, one: ClientServer) -> ConfiguredEntry:
     entry = None if file.document is None else value_at(file.document.value, one.where)
     said = entry.get(_REGISTRY_NAME) if isinstance(entry, dict) else None
-    return Configured(
+    return ConfiguredEntry(
         server=one.server,
         location=location_of(file, one.where),
         # Entries of two projects in one file are never used together.

@@ -130,7 +130,7 @@ def _unwrapped(values: dict[str, object]) -> TakenKeys:
 Choice = tuple[str, ServerConfig, str]
 
 
-class Refusal(NamedTuple):
+class RefusedChoice(NamedTuple):
     """Why a package or an address of an entry cannot be imported, and the path of its key."""
 
     problem: str
@@ -138,7 +138,7 @@ class Refusal(NamedTuple):
 
 
 def _chosen(
-    found: list[Choice], package: str | None, at: tuple[str, str], refused: list[Refusal]
+    found: list[Choice], package: str | None, at: tuple[str, str], refused: list[RefusedChoice]
 ) -> tuple[ServerConfig, str]:
     file, key = at
     fitting = [one for one in found if package in {None, one[0]}]
@@ -162,7 +162,7 @@ def _chosen(
 class _EntryReading:
     def __init__(self, name: str, reading: ConfigReading, package_host: str | None) -> None:
         self.name = name
-        self.refused: list[Refusal] = []
+        self.refused: list[RefusedChoice] = []
         self._package_host = package_host
         self.key = name.rpartition("/")[2]
         self._reading = reading
@@ -177,7 +177,7 @@ class _EntryReading:
             try:
                 server = self._package(kind, taken)
             except ValueError as error:
-                self.refused.append(Refusal(str(error), taken.where("")))
+                self.refused.append(RefusedChoice(str(error), taken.where("")))
                 fact = f"Package {number + 1} of {excerpt(self.name)} was not imported: {error}."
                 self._reading.leave("server", fact, taken.where(""), server=self.key)
                 continue
@@ -191,7 +191,7 @@ class _EntryReading:
             try:
                 server = self._remote(taken)
             except ValueError as error:
-                self.refused.append(Refusal(str(error), taken.where("")))
+                self.refused.append(RefusedChoice(str(error), taken.where("")))
                 fact = f"Remote {number + 1} of {excerpt(self.name)} was not imported: {error}."
                 self._reading.leave("server", fact, taken.where(""), server=self.key)
                 continue

@@ -39,7 +39,7 @@ from truename.cli._options import Configuration, JsonOutput
 from truename.cli._progress import busy
 from truename.cli._rendering import count, print_json, say, show, shown_time, styled
 from truename.cli._sources import configuration
-from truename.config import Config as ConfiguredEntry
+from truename.config import Config as Configured
 from truename.errors import StoreError, excerpt
 from truename.files.user import at_home, whoami
 
@@ -403,7 +403,7 @@ def _place(source: str | None, log: str | None, *, must_exist: bool = True) -> A
     return AuditPlace(path=path, key=key, heads=heads, heads_problem=problem)
 
 
-def _heads(config: ConfiguredEntry, key: bytes | None) -> tuple[tuple[StoredHead, ...] | None, str]:
+def _heads(config: Configured, key: bytes | None) -> tuple[tuple[StoredHead, ...] | None, str]:
     """Return the heads in the state database of a configuration, or why they cannot be read."""
     try:
         store = HeadStore.readable(config.state_location(), key)

@@ -190,6 +190,7 @@ def test_the_question_tells_of_entries_that_are_probably_the_same_connector(run:
     assert "'tickets' (server.json) and 'desk' (truename.toml:1) are probably one connector" in outcome.err
     assert "Nothing is merged." in outcome.err
     assert not Path("other.toml").exists()
+    assert "'desk' (truename.toml:1) are probably one" in run("import", "registry", "server.json", "--dry-run").err
 
 
 def test_two_entries_of_one_command_line_with_two_names_stay_two_servers(run: Run) -> None:

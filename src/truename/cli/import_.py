@@ -2,7 +2,6 @@
 
 import shlex
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -116,7 +115,9 @@ def import_(
     findings = entries.lines.all(findings)
     head = tuple(f"Imported from {_title(imported)}: {imported.file}" for imported in imports[:_MOST])
     texts = prepare(proposal, out, settings, head=head, copy_secrets=copy_secrets, force=force or dry_run)
-    if is_entry and not dry_run and not yes:
+    if is_entry and dry_run:
+        _tell_twins(proposal)
+    elif is_entry and not yes:
         _confirm(proposal, out)
     written = [] if dry_run else save_all(texts, force=force)
     result = _Result(imports, proposal, settings, findings, texts, tuple(written), entries.lines)
@@ -137,16 +138,15 @@ def _confirm(proposal: Proposal, out: Path) -> None:
     """Ask whether what a registry's entry starts may be written: nobody vouches for it. Raises `UsageError`."""
     for merged in proposal.servers:
         say(f"{merged.server.key} ({merged.server.registry_name}) is: {command_line(merged.server)}")
-    for sentence in _twins(proposal, out):
-        say(sentence)
+    _tell_twins(proposal, replaced=out)
     if not is_terminal():
         raise UsageError(fact="nothing was written", advice="Read the command above, and give --yes.")
     if not is_agreed("Write it? [y/N]"):
         raise UsageError(fact="nothing was written", advice="--dry-run shows the whole configuration.")
 
 
-def _twins(proposal: Proposal, out: Path) -> Iterator[str]:
-    """Yield what is known of servers that are probably one connector with one that is imported."""
+def _tell_twins(proposal: Proposal, replaced: Path | None = None) -> None:
+    """Print which servers of this machine are probably one connector with one that is imported."""
     new = [
         ConfiguredEntry(
             server=merged.server,
@@ -158,12 +158,12 @@ def _twins(proposal: Proposal, out: Path) -> Iterator[str]:
     ]
     own = Path(SETTINGS_FILE)
     files = list(find(Machine.here()))
-    if own.is_file() and own.absolute() != out.absolute():
+    if own.is_file() and (replaced is None or own.absolute() != replaced.absolute()):
         # As a client's file: nobody agreed to it, so its references are not followed.
         files.append(read_source(own))
     for found, shared in alike([*new, *configured_in(files)]):
         if found[0] in new:
-            yield f"{named_entries(found)} are probably one connector: {shared}. Nothing is merged."
+            say(f"{named_entries(found)} are probably one connector: {shared}. Nothing is merged.")
 
 
 def _settings(imports: tuple[ImportedConfig, ...], proposal: Proposal) -> tuple[Settings, tuple[Finding, ...]]:

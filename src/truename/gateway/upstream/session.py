@@ -30,6 +30,7 @@ from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.json_text import RepeatedKeyError, depth_of, read_strictly
 from truename.gateway.protocol.own_meta import without_own_meta
 from truename.gateway.protocol.routing_headers import routing_lines
+from truename.gateway.protocol.skills import SKILLS_CAPABILITIES, declared_skills
 from truename.gateway.protocol.specification import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
@@ -247,7 +248,12 @@ class ServerSession:
         self._lines = _line(VERSION_HEADER, version)
 
     def offers(self, capability: str) -> bool:
-        """Whether the server says that it has this (``tools``, ``prompts``, ``resources``, ``completions``...)."""
+        """Whether the server says that it has this (``tools``, ``prompts``, ``resources``, ``completions``...).
+
+        So it is for `SKILLS_CAPABILITIES`, which it says elsewhere.
+        """
+        if capability in SKILLS_CAPABILITIES:
+            return capability in declared_skills(self.capabilities)
         return isinstance(self.capabilities.get(capability), dict)
 
     @property

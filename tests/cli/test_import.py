@@ -150,6 +150,55 @@ def test_what_is_there_is_not_overwritten(run: Run) -> None:
     assert Path("truename.toml").read_text("utf-8") == "# mine\n"
 
 
+NUL, HALF = "a\\u0000b", '"\\ud800"'
+# The gateway, a file whose only server is bad, and the place that is told.
+BAD: list[tuple[str, str, str]] = [
+    ("toolhive", '{"transport": "stdio",\n"name": 7}', ":2:1 (name)"),
+    ("toolhive", f'{{"transport": "stdio",\n"image": "x", "env_vars": {{"A": "{NUL}"}}}}', ":1:1"),
+    ("litellm", '{"mcp_servers": {\n"a": 7}}', ":2:1 (mcp_servers.a)"),
+    ("litellm", '{"mcp_servers": {"a": {"url": "x",\n"transport": "pipe"}}}', ":2:1 (mcp_servers.a.transport)"),
+    ("litellm", '{"mcp_servers":\n[]}\n', "has no servers"),
+    ("contextforge", '{"entities": {"gateways": [\n{"name": "a"}]}}', ":2:1 (entities.gateways[0])"),
+    ("agentgateway", '{"mcp": {"targets": [\n{"name": "a", "openapi": {}}]}}', ":2:1 (mcp.targets[0])"),
+    ("docker", f'{{"registry": {{"b": \n{{"image": "{NUL}"}}}}}}', ":2:2 (registry.b.image)"),
+    ("mcpproxy", '{"mcpServers": [{"name": "a"},\n7]}', ":1:17 (mcpServers[0])"),
+    ("ubie", f'{{"mcpServers": {{\n"a": {{"command": {HALF}}}}}}}', "gateway.json"),
+    ("mcphub", '{"mcpServers": {\n"a.b": {"command": 7}}}', ":2:1 (mcpServers.a.b)"),
+    ("1mcp", '{"mcpServers": {\n"a": {"command": ["x"]}}}', ":2:1 (mcpServers.a)"),
+    ("metamcp", '{"mcpServers": {\n"": {"type": "carrier pigeon"}}}', ":2:6 (mcpServers..type)"),
+    ("fastmcp", '{"mcpServers": {"a": {"url": "x",\n"transport": "pipe"}}}', ":2:1 (mcpServers.a.transport)"),
+    ("fastmcp", '{"mcpServers": {"a": {},\n"a": {}}}', "line 2, column 1"),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "place"), BAD)
+def test_what_is_wrong_in_a_file_is_told_with_its_line(run: Run, kind: str, text: str, place: str) -> None:
+    Path("gateway.json").write_text(text, "utf-8")
+    outcome = run("import", "gateway.json", "--from", kind)
+
+    assert outcome.status == 2
+    assert "gateway.json" in outcome.err
+    assert place in outcome.err
+
+
+def test_what_is_left_is_told_with_its_line(run: Run) -> None:
+    Path("gateway.json").write_text('{"mcp_servers": {\n"a": 7,\n"b": {"url": "http://x"}}}', "utf-8")
+    outcome = run("import", "gateway.json", "--json")
+    (finding,) = outcome.document["left"]
+
+    assert (finding["file"], finding["line"], finding["column"]) == ("gateway.json", 2, 1)
+    assert "gateway.json:2:1" in run("import", "gateway.json", "--force").out
+
+
+def test_an_entry_that_is_left_out_is_told_with_its_line(run: Run) -> None:
+    text = f'{{"mcp_servers": {{\n"a": {{"command": "{NUL}"}},\n"b": {{"url": "http://x"}}}}}}'
+    Path("gateway.json").write_text(text, "utf-8")
+    outcome = run("import", "gateway.json", "--json")
+
+    assert [(one["where"], one["line"]) for one in outcome.document["refused"]] == [("mcp_servers.a", 2)]
+    assert "gateway.json:2:1 (mcp_servers.a) was left out" in run("import", "gateway.json", "--force").err
+
+
 REFUSED = [
     ([], "no FILE"),
     (["absent.json"], "cannot be read"),

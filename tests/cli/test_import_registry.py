@@ -181,6 +181,28 @@ def test_a_variable_that_is_set_already_cannot_be_named(run: Run) -> None:
     assert "${TICKETS_AWS_SECRET_ACCESS_KEY}" in Path("truename.toml").read_text("utf-8")
 
 
+def test_the_question_tells_of_entries_that_are_probably_the_same_connector(run: Run) -> None:
+    known = '[mcpServers.desk]\ncommand = "npx"\nargs = ["tickets"]\nregistry_name = "io.github.example/tickets"\n'
+    Path("truename.toml").write_text(known, "utf-8")
+    outcome = run("import", "registry", write(ENTRY), "--out", "other.toml")
+
+    assert outcome.status == 2
+    assert "'tickets' (server.json) and 'desk' (truename.toml:1) are probably one connector" in outcome.err
+    assert "Nothing is merged." in outcome.err
+    assert not Path("other.toml").exists()
+    assert "'desk' (truename.toml:1) are probably one" in run("import", "registry", "server.json", "--dry-run").err
+
+
+def test_two_entries_of_one_command_line_with_two_names_stay_two_servers(run: Run) -> None:
+    Path("a.json").write_text(json.dumps(ENTRY), "utf-8")
+    Path("b.json").write_text(json.dumps(entry(name="com.example/tickets")), "utf-8")
+    run("import", "registry", "a.json", "b.json", "--yes")
+    servers = load("truename.toml", ENVIRON).servers
+
+    assert {one.registry_name for one in servers} == {"io.github.example/tickets", "com.example/tickets"}
+    assert len({one.key for one in servers}) == 2
+
+
 class _Registry(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = "/v0.1/servers/io.github.example%2Ftickets/versions/latest"
@@ -208,9 +230,48 @@ def test_a_name_is_asked_of_the_registry_that_is_named(run: Run, registry: str) 
     assert load("truename.toml", ENVIRON).servers[0].registry_name == "io.github.example/tickets"
 
 
+def test_an_entry_with_another_name_than_was_asked_for_is_refused(
+    run: Run, registry: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ENTRY, "name", "io.github.acme/tickets")
+    outcome = run("import", "registry", "io.github.example/tickets", "--registry", registry, "--yes")
+
+    assert outcome.status == 2
+    assert "server.name: the entry is 'io.github.acme/tickets'" in outcome.err
+    assert not Path("truename.toml").exists()
+
+
 @pytest.mark.parametrize("path", ["/moved", "/long"])
 def test_a_redirect_or_an_endless_answer_is_refused(run: Run, registry: str, path: str) -> None:
     outcome = run("import", "registry", registry + path, "--yes")
 
     assert outcome.status == 2
     assert not Path("truename.toml").exists()
+
+
+WRONG: list[tuple[str, str]] = [
+    ('{"version": "1",\n"name": "no name"}', "server.json: line 2, column 1: name: "),
+    ('{"server": {"version": "1",\n"name": 7}}', "server.json: line 2, column 1: server.name: "),
+    ('{"name": "io.github.a/b",\n"packages": []}', "server.json: line 2, column 1: packages: "),
+    ('{"name": "io.github.a/b", "packages": [\n{"registryType": "zip"}]}', "line 2, column 1: packages[0]: "),
+    ('{"name": "io.github.a/b", "remotes": [\n{"type": "sse", "url": "http://x"}]}', "line 2, column 1: remotes[0]: "),
+    ('{"name": "io.github.a/b",\n"name": "io.github.a/b"}', "server.json: line 2, column 1: "),
+]
+
+
+@pytest.mark.parametrize(("text", "place"), WRONG)
+def test_what_is_wrong_in_an_entry_is_told_with_file_and_line(run: Run, text: str, place: str) -> None:
+    Path("server.json").write_text(text, "utf-8")
+    outcome = run("import", "registry", "server.json", "--yes")
+
+    assert outcome.status == 2
+    assert place in outcome.err
+
+
+def test_a_finding_about_an_entry_has_file_and_line(run: Run) -> None:
+    text = json.dumps(entry(neverHeardOf=1), indent=1)
+    Path("server.json").write_text(text, "utf-8")
+    outcome = run("import", "registry", "server.json", "--yes", "--json")
+    (finding,) = [one for one in outcome.document["left"] if one["where"] == "neverHeardOf"]
+
+    assert (finding["file"], finding["line"]) == ("server.json", text.splitlines().index(' "neverHeardOf": 1') + 1)

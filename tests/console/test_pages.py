@@ -226,3 +226,18 @@ async def test_no_page_shows_a_secret(lab: Lab) -> None:
                 page = (await browser.get("/console" + route.path.replace("{id:path}", "fs@1/write@1"))).text
                 for text in (secret, "a-secret-token-of-the-gateway", *world.tokens.values()):
                     assert text not in page
+
+
+async def test_the_name_in_the_mcp_registry_is_shown_as_text_where_the_configuration_has_one(lab: Lab) -> None:
+    servers = lab.normal("fs", "read", registry_name="io.github.<b>\u202e/x"), lab.normal("other", "write")
+    async with serving(lab, *servers, policy=ALLOW) as world, world.browser("val") as browser:
+        shown = [(await browser.get(path)).text for path in ("/console/servers/fs", "/console/tools/fs@1/read@1")]
+        others = [
+            (await browser.get(path)).text for path in ("/console/servers/other", "/console/tools/other@1/write@1")
+        ]
+
+    for page in shown:
+        assert "io.github.&lt;b&gt;" in page
+        assert "<b>" not in page
+        assert "\u202e" not in page
+    assert not any("MCP registry" in page for page in others)

@@ -177,6 +177,7 @@ def test_differences_are_of_servers_that_run(lab: Lab) -> None:
         ({"max_concurrent": 3}, True),
         ({"timeout": 3.0}, True),
         ({"start": "lazy", "idle_timeout": 3.0}, True),
+        ({"registry_name": "io.github.acme/one"}, True),
         ({"env": {"A": "b"}}, False),
         ({"cwd": "/"}, False),
         ({"isolation": "session"}, False),

@@ -124,13 +124,21 @@ ATTRIBUTES: list[tuple[dict[str, Any], list[str]]] = [
     ({"servers": ("fs.*",)}, ["read", "write"]),
     ({"servers": ("fs.local",)}, []),
     ({"upstream": ("get_*", "read")}, ["get_repo", "read"]),
+    ({"registry_names": ("io.github.acme/git",)}, ["delete_repo", "get_repo", "push"]),
+    ({"registry_names": ("IO.GitHub.Acme/*",)}, ["delete_repo", "get_repo", "push"]),
+    ({"registry_names": ("io.github.*",)}, ["delete_repo", "get_repo", "push"]),
+    ({"registry_names": ("*",)}, ["delete_repo", "get_repo", "push"]),
+    ({"registry_names": ("io.github.acme/gi?", "com.example/*"), "upstream": ("push",)}, ["push"]),
+    ({"registry_names": ("io.github.acme/gi",)}, []),
+    ({"registry_names": ("io.github.acm/*",)}, []),
+    ({"registry_names": ("io.github.acme/*",), "servers": ("fs.*",)}, []),
     ({"servers": ("git",), "upstream": ("*_repo",), "annotations": {"readOnlyHint": False}}, ["delete_repo"]),
 ]
 
 
 @pytest.mark.parametrize(("terms", "tools"), ATTRIBUTES)
 def test_rules_are_about_origins_and_annotations_too(terms: dict[str, Any], tools: list[str]) -> None:
-    policy = Policy(rules=[rule("deny", **terms)], default="allow")
+    policy = Policy(rules=[rule("deny", **terms)], default="allow", registered={"git": "io.github.Acme/git"})
     denied = [one.origin.name for one in NAMES.catalog.values() if outcome(policy, str(one.id)) == "deny"]
 
     assert sorted(denied) == sorted(tools)
@@ -228,6 +236,12 @@ BAD: list[dict[str, Any]] = [
     {"but": ("push",)},
     {"servers": "git"},
     {"servers": ("",)},
+    {"registry_names": ("git",)},
+    {"registry_names": ("io.github.acme/git/log",)},
+    {"registry_names": ("io_github/git",)},
+    {"registry_names": ("io.github.acme/g it*",)},
+    {"registry_names": ("io.github.acme/git\n",)},
+    {"registry_names": ("io.github.acme/" + "x" * 200,)},
     {"annotations": {"readonly": True}},
     {"annotations": {"readOnlyHint": "yes"}},
     {"outcome": "block"},

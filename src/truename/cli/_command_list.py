@@ -246,11 +246,11 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
         ),
         Command(
             "policy",
-            "Propose rules for the gateway from a client's own lists of tools.",
-            "The rules are printed, and nothing is changed: add them to the gateway's configuration.",
+            "Explain the rules of the gateway, and propose some from a client's own lists of tools.",
+            "Nothing is started or changed. Proposed rules are printed: add them to the gateway's configuration.",
             (
+                Example("policy rules", "what each rule matches, and the servers that it is about"),
                 Example("policy from-client claude-code", "propose rules from Claude Code's permissions"),
-                Example("policy from-client gemini-cli --json", "print them as JSON"),
             ),
             has_subcommands=True,
         ),

@@ -27,6 +27,7 @@ from truename.clients.doctor import (
     ServerLists,
     StartableServer,
     cases_of,
+    check_connectors,
     check_files,
     examine,
     find_startable,
@@ -34,12 +35,14 @@ from truename.clients.doctor import (
     servers_of,
     would_start,
 )
+from truename.clients.doctor.connector_findings import configured_in
 from truename.clients.doctor.file_findings import MASK, dotted, literal_secrets, masked
 from truename.clients.installed_versions import InstalledClient, ask_version, installed_client
 from truename.config import Config, ServerConfig, Settings, parse
 from truename.config.interpolate import VARIABLE, read_env_file, unset_problem
 from truename.config.templates import LITERAL, translate, written
 from truename.conventions import Finding, Location
+from truename.editing import SourceLines
 from truename.errors import ConfigError, TruenameError, excerpt
 from truename.files.user import at_home
 
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
 
     from truename.clients import FoundFile
     from truename.clients.doctor import DoctorReport, Identity
+    from truename.config.connectors import ConfiguredEntry
     from truename.config.templates import Hole
     from truename.dialects import Dialect
 
@@ -141,6 +145,7 @@ def _is_our_own(path: Path) -> bool:
 def _configured(path: Path, environ: Mapping[str, str] | None) -> list[StartableServer]:
     config = read_configuration(path, environ)
     warn(config.warnings)
+    lines = SourceLines()
     shown = _as_written(path, config, os.environ if environ is None else environ)
     return [
         StartableServer(
@@ -149,7 +154,7 @@ def _configured(path: Path, environ: Mapping[str, str] | None) -> list[Startable
             clients=(),
             of_project=False,
             written=shown.get(server.key) or replace(server, args=(MASK,) * len(server.args), url=server.url and MASK),
-            location=Location(file=str(path), key=dotted((server.key,))),
+            location=lines.found(Location(file=str(path), key=f"mcpServers.{dotted((server.key,))}")),
         )
         for server in config.enabled
     ]
@@ -347,7 +352,7 @@ class DoctorResult:
 
     ``unasked`` lack consent (``declined``: it was refused on the terminal), ``of_project`` are configured only by a
     project's file. ``asked`` is the number of servers that were asked. ``installed`` are the clients that were found,
-    by name, with their versions.
+    by name, with their versions. ``registered`` are the entries that have a name in the MCP registry.
     """
 
     intake: DoctorInput
@@ -357,6 +362,7 @@ class DoctorResult:
     asked: int = 0
     declined: bool = False
     installed: Mapping[str, InstalledClient] = field(default_factory=dict)
+    registered: tuple[ConfiguredEntry, ...] = ()
 
 
 class _ClientFilter:
@@ -461,7 +467,8 @@ def run_doctor(
     cases += _general(intake, left, answers, meant)
     of_nobody = [found for found in intake.files if not found.file.client]
     with busy("Checking the tools of each client"):
-        report = examine(cases, [*failures, *check_files(of_nobody, dialects.get("universal"))])
+        about_files = check_files(of_nobody, dialects.get("universal"))
+        report = examine(cases, [*failures, *about_files, *check_connectors(intake.files, intake.direct)])
     return DoctorResult(
         intake=intake,
         report=report,
@@ -470,6 +477,7 @@ def run_doctor(
         asked=len(agreed),
         declined=consent is False,
         installed=installed,
+        registered=tuple(one for one in configured_in(intake.files, intake.direct) if one.registry_name),
     )
 
 

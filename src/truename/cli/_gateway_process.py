@@ -449,7 +449,14 @@ def _document(gateway: Gateway, path: str, url: str | None) -> dict[str, object]
         "policy": None if policy is None else {"rules": len(tuple(policy.rules)), "default": policy.default},
         "ledger": report.ledger,
         "servers": [
-            {"key": one.key, "state": one.state, "tools": one.tools, "seconds": one.seconds, "error": one.error}
+            {
+                "key": one.key,
+                "registry_name": one.registry_name,
+                "state": one.state,
+                "tools": one.tools,
+                "seconds": one.seconds,
+                "error": one.error,
+            }
             for one in report.servers
         ],
         "warnings": warnings_of(gateway.config.warnings),

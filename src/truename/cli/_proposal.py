@@ -18,6 +18,8 @@ from truename.cli._sources import files_at, give
 from truename.clients.origins import EntryOrigins
 from truename.config import Settings, json_schema, render
 from truename.config.interpolate import read_env_file, write_env_lines
+from truename.conventions import Location
+from truename.editing import SourceLines
 from truename.errors import TruenameError
 
 if TYPE_CHECKING:
@@ -204,10 +206,12 @@ def show_servers(proposal: Proposal, *, error: bool) -> None:
             show(f"{merged.server.key}: {merged.apart}.", error=error)
 
 
-def show_refused(proposal: Proposal) -> None:
-    """Print the entries that cannot become a server."""
+def show_refused(proposal: Proposal, lines: SourceLines | None = None) -> None:
+    """Print the entries that cannot become a server, with their files and lines."""
+    lines = SourceLines() if lines is None else lines
     for refused in proposal.refused[:_MOST_TOLD]:
-        say_error(f"{refused.seen.place} was left out: {refused.problem}", refused.remedy)
+        at = lines.found(Location(file=refused.seen.file, key=refused.seen.where), is_whole=True)
+        say_error(f"{at} was left out: {refused.problem}", refused.remedy)
     if (more := len(proposal.refused) - _MOST_TOLD) > 0:
         say(f"... and {more:,} more; --json lists all.")
 
@@ -231,8 +235,11 @@ def show_variables(proposal: Proposal, files: ProposedFiles, *, error: bool) -> 
         show(f"  and {more:,} more; --json lists all.", error=error)
 
 
-def plain(proposal: Proposal, files: ProposedFiles, written: Sequence[Path]) -> dict[str, object]:
+def plain(
+    proposal: Proposal, files: ProposedFiles, written: Sequence[Path], lines: SourceLines | None = None
+) -> dict[str, object]:
     """Return the proposal as JSON."""
+    lines = SourceLines() if lines is None else lines
     return {
         "servers": [
             {
@@ -259,7 +266,14 @@ def plain(proposal: Proposal, files: ProposedFiles, written: Sequence[Path]) -> 
             for variable in proposal.variables
         ],
         "refused": [
-            {"server": one.seen.server.key, "file": one.seen.file, "problem": one.problem, "remedy": one.remedy}
+            {
+                "server": one.seen.server.key,
+                "file": one.seen.file,
+                "where": one.seen.where,
+                "line": lines.found(Location(file=one.seen.file, key=one.seen.where), is_whole=True).line,
+                "problem": one.problem,
+                "remedy": one.remedy,
+            }
             for one in proposal.refused
         ],
         "gateways": [{"client": seen.client, "file": seen.file, "where": seen.where} for seen in proposal.gateways],

@@ -4,44 +4,67 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlsplit
 
 from truename.cli._errors import UsageError
 from truename.clients.importers import read_plain, registry_entry
 from truename.config.files import decode
-from truename.config.servers import REGISTRY_NAME
+from truename.editing import SourceLines
 from truename.errors import ConfigError, excerpt
 from truename.files.user import at_home
+from truename.policy.registry_names import REGISTRY_NAME
 
 if TYPE_CHECKING:
     from truename.clients.importers import ImportedConfig
     from truename.config import ServerConfig
 
-__all__ = ["command_line", "read_entry"]
+__all__ = ["EntryReader", "command_line"]
 
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _LATEST: Final = "/v0.1/servers/{}/versions/latest"
 
 
-def read_entry(source: str, *, package: str | None, package_host: str | None, registry: str | None) -> ImportedConfig:
-    """Return the server of an entry. Raises `ConfigError`, `UsageError`."""
-    if registry is not None:
-        if not REGISTRY_NAME.fullmatch(source):
+class EntryReader:
+    """Reads entries; ``lines`` has the places of their keys."""
+
+    def __init__(self, *, package: str | None, package_host: str | None, registry: str | None) -> None:
+        self._package = package
+        self._package_host = package_host
+        self._registry = registry
+        self._texts: dict[str, str] = {}
+        self.lines = SourceLines(self._texts)
+
+    def read(self, source: str) -> ImportedConfig:
+        """Return the server of an entry. Raises `ConfigError` with file and line, and `UsageError`."""
+        try:
+            return self._imported(source)
+        except ConfigError as error:
+            raise self.lines.told(error) from error
+
+    def _imported(self, source: str) -> ImportedConfig:
+        named = None
+        if self._registry is not None:
+            if not REGISTRY_NAME.fullmatch(source):
+                raise UsageError(
+                    fact=f"{excerpt(source)} is not a name of the MCP registry",
+                    advice="Write it as io.github.owner/server, or leave out --registry for a file or an address.",
+                )
+            named = source
+            source = self._registry.rstrip("/") + _LATEST.format(quote(source, safe=""))
+        if "://" in source:
+            self._texts[source] = text = _fetched(source)
+            values = decode(text, source, toml=False)
+            return registry_entry(values, source, self._package, package_host=self._package_host, named=named)
+        path = at_home(Path(source))
+        if REGISTRY_NAME.fullmatch(source) and not path.exists():
             raise UsageError(
-                fact=f"{excerpt(source)} is not a name of the MCP registry",
-                advice="Write it as io.github.owner/server, or leave out --registry for a file or an address.",
+                fact=f"there is no file {source}", advice="To ask a registry, name it with --registry URL."
             )
-        source = registry.rstrip("/") + _LATEST.format(quote(source, safe=""))
-    if "://" in source:
-        return registry_entry(_fetched(source), source, package, package_host=package_host)
-    path = at_home(Path(source))
-    if REGISTRY_NAME.fullmatch(source) and not path.exists():
-        raise UsageError(fact=f"there is no file {source}", advice="To ask a registry, name it with --registry URL.")
-    return registry_entry(read_plain(path), path, package, package_host=package_host)
+        return registry_entry(read_plain(path), path, self._package, package_host=self._package_host)
 
 
-def _fetched(url: str) -> dict[str, Any]:
+def _fetched(url: str) -> str:
     try:
         parts = urlsplit(url)
         is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
@@ -69,10 +92,9 @@ def _fetched(url: str) -> dict[str, Any]:
     if status != 200:
         raise refused(f"the answer has status {status}")
     try:
-        text = body.decode()
+        return body.decode()
     except UnicodeDecodeError as error:
         raise refused("it is not UTF-8") from error
-    return decode(text, url, toml=False)
 
 
 def command_line(server: ServerConfig) -> str:

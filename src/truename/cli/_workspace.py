@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import defaultdict
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from truename.catalog import BUILT_IN_ALIASES, Catalog
@@ -133,7 +133,10 @@ def _options(recorded: Recorded, other: Recorded) -> Iterator[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolWorkspace:
-    """The tools, the ledger (None: names are not remembered), the settings, and the servers that failed."""
+    """The tools, the ledger (None: names are not remembered), the settings, and the servers that failed.
+
+    ``registered`` has the names in the MCP registry that configurations give to their servers, by server id.
+    """
 
     catalog: Catalog
     ledger: Ledger | None
@@ -141,6 +144,7 @@ class ToolWorkspace:
     failed: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     ledger_option: str | None = None
+    registered: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def servers(self) -> int:
@@ -203,6 +207,9 @@ def open_workspace(sources: Sequence[str], making: NamingOptions = _AS_IT_IS) ->
         failed=failed,
         sources=tuple(sources),
         ledger_option=making.state,
+        registered={
+            key: name for one in found if one.config is not None for key, name in one.config.registered.items()
+        },
     )
 
 

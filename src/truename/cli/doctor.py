@@ -79,6 +79,7 @@ def show_report(looked: DoctorResult, *, everything: bool) -> None:
     groups = _grouped(looked.report, titles)
     _show_files(looked.intake.files, None if everything else _FILES)
     _show_installed(looked)
+    _show_registered(looked)
     _show_unasked(looked)
     _show_clients(looked.report, everything=everything)
     _show_findings(groups, titles, everything=everything)
@@ -112,6 +113,24 @@ def _show_installed(looked: DoctorResult) -> None:
         show("Installed clients:")
         show_hanging(rows, indent=2)
         show("")
+
+
+def _show_registered(looked: DoctorResult) -> None:
+    """Print the names in the MCP registry that entries have."""
+    if not looked.registered:
+        return
+    show("Names in the MCP registry, as the files say:")
+    rows = [
+        (
+            styled(shortened(one.server.key, _KEY), "bold"),
+            Text.assemble(styled(one.registry_name or ""), styled(f"  {_place(one.location)}", "dim"), overflow="fold"),
+        )
+        for one in looked.registered[:_FILES]
+    ]
+    show_hanging(rows, indent=2)
+    if (left := len(looked.registered) - _FILES) > 0:
+        show(styled(f"  and {left} more (--json lists all)", "dim"))
+    show("")
 
 
 def _state(found: FoundFile) -> Text:
@@ -307,6 +326,15 @@ def document(looked: DoctorResult) -> dict[str, object]:
                 "kept_names": len(found.kept),
             }
             for found in looked.intake.files
+        ],
+        "registry_names": [
+            {
+                "server": one.server.key,
+                "file": one.location.file,
+                "line": one.location.line,
+                "registry_name": one.registry_name,
+            }
+            for one in looked.registered
         ],
         "dumps": list(dict.fromkeys(str(one.path) for one in looked.intake.listings)),
         "installed": [

@@ -219,6 +219,7 @@ def _document(
             "id": str(id),
             "name": name,
             "server": origin.server,
+            "registry_name": workspace.registered.get(origin.server_id),
             "tool": origin.name,
             "rung": why.rung,
             "reason": why.reason,

@@ -1,6 +1,8 @@
 """`truename policy`: convert a client's lists of tools to rules of the gateway."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Final, Self
 
 from cyclopts import App, Parameter
 
@@ -18,13 +20,18 @@ from truename.cli._connections import (
 )
 from truename.cli._errors import EXIT_FINDINGS
 from truename.cli._gateway_names import known_tools, new_names
+from truename.cli._name_table import default_sentence
 from truename.cli._options import GatewayConfig, JsonOutput
-from truename.cli._rendering import print_json, say, show
+from truename.cli._rendering import Cell, print_json, print_table, say, show, styled
 from truename.clients import Machine, config_files, find
 from truename.clients.gateway_address import shown_by
 from truename.clients.permissions import GatewayTool, proposed_rules
 from truename.clients.selection import select_servers
+from truename.config import Config
 from truename.config.render import render_rules
+from truename.errors import excerpt
+from truename.policy import CallRule
+from truename.policy.rules import TERMS
 
 __all__ = ["policy"]
 
@@ -36,13 +43,94 @@ Client = Annotated[
     ),
 ]
 
+_TOLD_APART: Final = frozenset({"name", "outcome", "reason"})
 policy = App(
     name="policy",
-    help="Propose rules for the gateway.",
+    help="Explain the rules of the gateway, and propose some.",
     help_format="plaintext",
     help_epilogue=epilogue_of("policy"),
     default_parameter=Parameter(negative=()),
 )
+
+
+@policy.command(name="rules")
+def rules(*, source: GatewayConfig = None, as_json: JsonOutput = False) -> int:
+    """Show each rule of the policy: what it matches, and the servers that it is about. Nothing is started.
+
+    A rule with registry_names is about the servers whose entries have such a registry_name; what a server states of
+    itself is not looked at.
+    """
+    config = read_gateway_config(source)
+    known = config.settings.policy
+    found = [_RuleServers.of(rule, config) for rule in (() if known is None else known.rules)]
+    if as_json:
+        default = None if known is None else known.default
+        print_json({"default": default, "rules": [one.plain(config.registered) for one in found]})
+        return 0
+    if known is None:
+        show("There is no policy, so every call is allowed.")
+        return 0
+    rows: list[list[Cell]] = [
+        [styled(one.rule.name, "bold"), styled(one.rule.outcome), one.conditions, one.shown(config.registered)]
+        for one in found
+    ]
+    if rows:
+        print_table(["rule", "outcome", "matches", "servers"], rows)
+        show("")
+    show(default_sentence(known))
+    return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _RuleServers:
+    """A rule, and the servers of the configuration that it is about; None: whatever server a tool is of."""
+
+    rule: CallRule
+    servers: tuple[str, ...] | None
+
+    @classmethod
+    def of(cls, rule: CallRule, config: Config) -> Self:
+        if not rule.servers and not rule.registry_names:
+            return cls(rule=rule, servers=None)
+        return cls(rule=rule, servers=tuple(one.key for one in config.enabled if rule.concerns_server(one.key)))
+
+    @property
+    def written(self) -> dict[str, object]:
+        """The conditions of the rule as in a configuration."""
+        known = ((about.key or term, getattr(self.rule, term)) for term, about in TERMS.items())
+        return {key: value for key, value in known if value and key not in _TOLD_APART}
+
+    @property
+    def conditions(self) -> str:
+        return "; ".join(f"{key} {_as_text(value)}" for key, value in self.written.items())
+
+    def shown(self, registered: Mapping[str, str]) -> str:
+        if self.servers is None:
+            return "all"
+        keys = (f"{excerpt(key)[1:-1]}{self._why(registered.get(key))}" for key in self.servers)
+        return ", ".join(keys) or "none now"
+
+    def _why(self, name: str | None) -> str:
+        return f" ({excerpt(name)[1:-1]})" if name and self.rule.registry_names else ""
+
+    def plain(self, registered: Mapping[str, str]) -> dict[str, object]:
+        servers = None
+        if self.servers is not None:
+            servers = [{"key": key, "registry_name": registered.get(key)} for key in self.servers]
+        conditions = {key: dict(value) if isinstance(value, Mapping) else value for key, value in self.written.items()}
+        return {
+            "name": self.rule.name,
+            "outcome": self.rule.outcome,
+            "reason": self.rule.reason,
+            "matches": conditions,
+            "servers": servers,
+        }
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} = {str(one).lower()}" for key, one in value.items())
+    return ", ".join(excerpt(str(one))[1:-1] for one in value) if isinstance(value, tuple) else str(value)
 
 
 @policy.command(name="from-client")

@@ -1,5 +1,6 @@
 """`truename resolve`: find the tool that a name refers to."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -10,7 +11,7 @@ from truename.cli._errors import EXIT_UPSTREAM
 from truename.cli._options import Client, JsonOutput, NamingOptions, Source
 from truename.cli._rendering import print_json, say, show, styled
 from truename.cli._workspace import open_workspace
-from truename.errors import ResolutionError
+from truename.errors import ResolutionError, excerpt
 from truename.identity import ToolId
 from truename.naming import NameTable, Resolution
 
@@ -46,32 +47,35 @@ def resolve(
             _show_trail(error.trail, error=True)
         raise
     if as_json:
-        print_json({"text": name, **_plain(found, found.id, table)})
+        print_json({"text": name, **_plain(found, found.id, table, workspace.registered)})
     else:
-        _show(found, found.id, table, explain=explain)
+        _show(found, found.id, table, workspace.registered, explain=explain)
     if workspace.failed:
         say(f"Without the servers that failed: {', '.join(workspace.failed)}.")
     return EXIT_UPSTREAM if workspace.failed else 0
 
 
-def _show(found: Resolution, id: ToolId, table: NameTable, *, explain: bool) -> None:
+def _show(found: Resolution, id: ToolId, table: NameTable, registered: Mapping[str, str], *, explain: bool) -> None:
     origin, why = table.catalog[id].origin, table.explain(id)
     show(styled(str(id), "bold"))
     who = "every client" if table.dialect.name == "universal" else table.dialect.title
     show(f"  {who} calls it ", styled(why.name, "bold cyan"))
     show(f"  it is {origin.name!r} of server {origin.server!r}")
+    if name := registered.get(origin.server_id):
+        show(f"  the configuration gives that server the name {excerpt(name)} in the MCP registry")
     if explain:
         _show_trail(found.trail)
         show(f"  reason for the name: {why}")
 
 
-def _plain(found: Resolution, id: ToolId, table: NameTable) -> dict[str, object]:
+def _plain(found: Resolution, id: ToolId, table: NameTable, registered: Mapping[str, str]) -> dict[str, object]:
     origin, why = table.catalog[id].origin, table.explain(id)
     return {
         "id": str(id),
         "name": why.name,
         "client": table.dialect.name,
         "server": origin.server,
+        "registry_name": registered.get(origin.server_id),
         "tool": origin.name,
         "step": found.step,
         "trail": list(found.trail),

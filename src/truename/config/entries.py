@@ -103,6 +103,7 @@ class TemplatedEntry:
 
         found: dict[str, Hashable] = dict.fromkeys(self.seen.left_out, self.seen.place)
         found["identity"] = self.seen.server.identity
+        found |= {"registry_name": self.seen.server.registry_name} if self.seen.server.registry_name else {}
         if self.url:
             found["url"] = (address(_shape(self.url)), values(self.url))
             return found | {f"headers.{name.lower()}": read(template) for name, template in self.headers.items()}

@@ -43,6 +43,18 @@ class Config:
     warnings: tuple[ConfigError, ...] = field(default=(), compare=False)
     known_revision: Revision | None = field(default=None, compare=False)
 
+    def __post_init__(self) -> None:
+        policy, registered = self.settings.policy, self.registered
+        # Only what stands in the entries counts, whoever made the policy.
+        if policy is not None and policy.registered != registered:
+            bound = replace(self.settings, policy=replace(policy, registered=registered))
+            object.__setattr__(self, "settings", bound)
+
+    @property
+    def registered(self) -> Mapping[str, str]:
+        """The names in the MCP registry of the servers that have one, by key."""
+        return MappingProxyType({one.key: one.registry_name for one in self.servers if one.registry_name is not None})
+
     @property
     def enabled(self) -> tuple[ServerConfig, ...]:
         """The servers that are not disabled."""

@@ -25,6 +25,7 @@ from truename.config.field_types import (
 from truename.config.fields import EMPTY, Fields, FieldType, Setting, plain_table, read_table, rows_of, setting
 from truename.config.settings import StartMode
 from truename.errors import excerpt, spelling_remedy
+from truename.policy.registry_names import REGISTRY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 __all__ = [
     "KNOWN",
     "MAX_KEY",
-    "REGISTRY_NAME",
     "SERVER",
     "STANDINS",
     "ServerConfig",
@@ -95,8 +95,6 @@ _HOST: Final = re.compile(
 STANDINS: Final = ("1", "https://a.invalid/")
 # A text that can only be meant as the version of an integration.
 _NUMBER: Final = re.compile(r"@?v?([0-9]+)")
-REGISTRY_NAME: Final = re.compile(r"(?=.{3,200}\Z)[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+")
-"""The whole form of a server's name in the MCP registry: reverse DNS, a slash, and the server."""
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _PLAIN: Final = {"type": ["string", "number", "boolean"]}
 _VERSION: Final = {"type": "integer", "minimum": 1, "maximum": MAX_VERSION}

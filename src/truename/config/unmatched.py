@@ -9,6 +9,7 @@ from truename.catalog.globs import fits_id, unmatched_globs
 from truename.errors import excerpt
 from truename.identity import component
 from truename.policy.former_ids import former_ids
+from truename.policy.registry_names import names_registered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -45,7 +46,16 @@ def idle(settings: Settings, catalog: Catalog, ledger: Ledger | None = None) -> 
         restricting = [glob for glob in _restricting(settings) if glob in missing]
         missing -= {*restricting} - {*unmatched_globs(restricting, plain)}
         found += [(where, glob) for where, glob in mentions if glob in missing]
+    found += _unregistered(settings)
     return tuple(f"{where} {excerpt(glob)}" for where, glob in found)
+
+
+def _unregistered(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Yield globs on names in the MCP registry that no configured server has."""
+    for rule in () if settings.policy is None else settings.policy.rules:
+        for glob in rule.registry_names:
+            if not any(names_registered([glob], name) for name in rule.registered.values()):
+                yield f"rule {excerpt(rule.name)}:", glob
 
 
 def _restricting(settings: Settings) -> Iterator[str]:

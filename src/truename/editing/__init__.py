@@ -5,6 +5,7 @@ This package knows formats, not clients. `Document` reads JSON with comments, TO
 """
 
 from truename.editing.document import Document, Quirk, apply_edits, cannot_edit, edit, find_edits
+from truename.editing.lines import SourceLines
 from truename.editing.merge import ABSENT, is_same_value, merge, value_at
 from truename.editing.replacement import (
     Backup,
@@ -23,6 +24,7 @@ __all__ = [
     "Document",
     "KeyPath",
     "Quirk",
+    "SourceLines",
     "apply_edits",
     "backups",
     "cannot_edit",

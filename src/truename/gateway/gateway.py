@@ -329,9 +329,9 @@ class Gateway:
 
     def status(self) -> Report:
         """Return how everything stands."""
-        state = self.config.state_location()
+        state, registered = self.config.state_location(), self.config.registered
         return Report(
-            servers=tuple(ServerReport.of(upstream) for upstream in self.registry.pool.values()),
+            servers=tuple(ServerReport.of(upstream, registered) for upstream in self.registry.pool.values()),
             names=dict(self.table()),
             style=self.registry.style,
             ledger=None if self._ledger or state.is_memory else state.name,

@@ -17,23 +17,28 @@ __all__ = ["Reloaded", "Report", "ServerReport"]
 
 @dataclass(frozen=True, kw_only=True)
 class ServerReport:
-    """One server: ``state`` is starting, ready, resting, reconnecting or failed; ``error`` says why it is not ready."""
+    """One server: ``state`` is starting, ready, resting, reconnecting or failed; ``error`` says why it is not ready.
+
+    ``registry_name`` is the name in the MCP registry that its entry has; the server itself says nothing of it.
+    """
 
     key: str
     state: str
     tools: int
     seconds: float | None
     error: str | None
+    registry_name: str | None = None
 
     @classmethod
-    def of(cls, upstream: Upstream) -> Self:
-        """Return how a server stands now."""
+    def of(cls, upstream: Upstream, registered: Mapping[str, str]) -> Self:
+        """Return how a server stands now; ``registered`` has the names of the configuration, by key."""
         return cls(
             key=upstream.key,
             state=upstream.state,
             tools=len(upstream.tools or ()),
             seconds=upstream.seconds,
             error=str(upstream.problem) if upstream.problem else None,
+            registry_name=registered.get(upstream.key),
         )
 
 

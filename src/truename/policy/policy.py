@@ -56,7 +56,9 @@ class Policy:
     A person's decision counts if the rules say ask. A rejection also counts if they allow, and a suspended rejection
     then turns allow into ask. Nothing overrides deny. A check that raises, or returns anything but a decision, denies.
     ``exposure`` says which tools a session may see and call; calls of other tools are denied. ``recorder`` is called
-    with each call that is about to run; an exception in it does not stop the call.
+    with each call that is about to run; an exception in it does not stop the call. ``registered`` has the servers'
+    names in the MCP registry by server id, for rules with ``registry_names``; `truename.config.Config` takes them from
+    its servers.
 
     >>> from truename import Catalog, project
     >>> from truename.policy import CallRule, bound_call
@@ -74,16 +76,21 @@ class Policy:
     approvals: Approvals | None = None
     exposure: Exposure | None = None
     recorder: Callable[[Call], object] | None = None
+    registered: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
     _hints: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _known: dict[Hashable, Decision | None] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rules", tuple(self.rules))
+        object.__setattr__(self, "rules", tuple(map(self._bound, self.rules)))
         object.__setattr__(self, "checks", tuple(self.checks))
         object.__setattr__(self, "_hints", tuple(sorted({name for rule in self.rules for name in rule.annotations})))
         if self.default not in _OUTCOMES:
             problem, remedy = f"{self.default!r} is not an outcome", f"Use one of: {', '.join(_OUTCOMES)}."
             raise ConfigError(file="policy", key="default", problem=problem, remedy=remedy)
+
+    def _bound(self, rule: CallRule) -> CallRule:
+        # What a rule had before is of another policy.
+        return replace(rule, registered=self.registered) if rule.registry_names else rule
 
     def decide(self, call: Call) -> Decision:
         """Decide whether a call may run.

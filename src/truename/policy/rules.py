@@ -11,6 +11,7 @@ from truename.catalog import unfolded
 from truename.catalog.globs import fits, fits_id, glob_error
 from truename.errors import ConfigError, excerpt
 from truename.policy.principal import principal_error
+from truename.policy.registry_names import names_registered, registry_glob_error
 
 if TYPE_CHECKING:
     from truename.catalog import Origin
@@ -114,6 +115,15 @@ def _principals(value: object) -> tuple[str, ...]:
     return globs
 
 
+def _registry_globs(value: object) -> tuple[str, ...]:
+    globs = _texts(value)
+    for glob in globs:
+        if fault := registry_glob_error(glob):
+            message = f"{excerpt(glob)} cannot match any name in the MCP registry: {fault}"
+            raise ValueError(message)
+    return globs
+
+
 def _hints(value: object) -> Mapping[str, bool]:
     if not isinstance(value, Mapping) or not value:
         message = "it is not an object of hints"
@@ -144,6 +154,11 @@ TERMS: Final[Mapping[str, Term]] = MappingProxyType(
         # The field of `CallRule` is called "but", because "except" is a keyword of Python.
         "but": Term(_globs, "texts", "Globs on tool ids to which it does not apply.", "except"),
         "servers": Term(_texts, "texts", "Globs on ids of servers."),
+        "registry_names": Term(
+            _registry_globs,
+            "texts",
+            "Globs on names in the MCP registry, in any case: servers with a `registry_name` that matches.",
+        ),
         "upstream": Term(_texts, "texts", "Globs on the server's own names of tools."),
         "annotations": Term(_hints, "annotations", "Annotations that the tool has, as readOnlyHint = false."),
         "principals": Term(_principals, "texts", "Globs on principals."),
@@ -168,9 +183,13 @@ class CallRule:
     """A rule that allows, asks about, or denies certain calls.
 
     A rule applies if all its conditions match: ``tools`` (globs on ids) and not ``but`` (globs; ``except`` in TOML),
-    ``servers`` (globs on server ids), ``upstream`` (globs on the server's own name of the tool), ``annotations`` (the
-    protocol's hints), and the caller's ``principals``, ``agents``, ``clients``, ``platforms`` and ``apps`` (globs, in
-    any case for the last three). An empty condition matches everything.
+    ``servers`` (globs on server ids), ``registry_names`` (globs on the server's name in the MCP registry, in any case),
+    ``upstream`` (globs on the server's own name of the tool), ``annotations`` (the protocol's hints), and the caller's
+    ``principals``, ``agents``, ``clients``, ``platforms`` and ``apps`` (globs, in any case for the last three). An
+    empty condition matches everything.
+
+    ``registered`` has the names in the MCP registry of the configured servers, by server id; a `Policy` sets it. A
+    server without one matches no glob of ``registry_names``.
 
     If the caller's value for a condition is unknown (""), a rule that allows does not apply, and a rule that denies or
     asks does: missing information counts against the call. Rules that deny or ask also apply to a tool by its former
@@ -192,6 +211,7 @@ class CallRule:
     tools: tuple[str, ...] = ("*",)
     but: tuple[str, ...] = ()
     servers: tuple[str, ...] = ()
+    registry_names: tuple[str, ...] = ()
     upstream: tuple[str, ...] = ()
     annotations: Mapping[str, bool] = field(default_factory=dict, hash=False)
     principals: tuple[str, ...] = ()
@@ -200,6 +220,7 @@ class CallRule:
     platforms: tuple[str, ...] = ()
     apps: tuple[str, ...] = ()
     reason: str = ""
+    registered: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
 
     def __post_init__(self) -> None:
         for term, about in TERMS.items():
@@ -243,10 +264,16 @@ class CallRule:
         """Return whether the rule applies to calls of this tool by any callers."""
         return (
             (self._names_any(id, same) or self._restricts(id, origin, formerly))
-            and _any(self.servers, origin.server_id)
+            and self.concerns_server(origin.server_id)
             and _any(self.upstream, origin.name)
             and all(hint(name, annotations) is expected for name, expected in self.annotations.items())
         )
+
+    def concerns_server(self, server_id: str) -> bool:
+        """Return whether the rule may apply to tools of this server, by its id and its name in the MCP registry."""
+        if not _any(self.servers, server_id):
+            return False
+        return not self.registry_names or names_registered(self.registry_names, self.registered.get(server_id, ""))
 
     def names(self, id: ToolId) -> bool:
         """Return whether the rule's globs match this id."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import TYPE_CHECKING, Any
+import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -13,10 +15,9 @@ from hypothesis import strategies as st
 
 from tests.clients.importers.samples import SAMPLES
 from truename.clients.importers import KINDS, ImportedConfig, detect, read_peer
+from truename.conventions import Location
+from truename.editing import SourceLines
 from truename.errors import ConfigError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SERVERS = {
     "toolhive": {
@@ -121,7 +122,7 @@ LEFT = {
 
 def imported(tmp_path: Path, values: Any, *, name: str = "config.json", kind: str | None = None) -> ImportedConfig:
     path = tmp_path / name
-    path.write_text(yaml.safe_dump(values) if name.endswith("yaml") else json.dumps(values), "utf-8")
+    path.write_text(yaml.safe_dump(values) if name.endswith("yaml") else json.dumps(values, indent=1), "utf-8")
     (found,) = read_peer(path, kind)
     return found
 
@@ -160,6 +161,22 @@ def test_each_finding_has_a_sentence_of_fact_and_one_of_what_to_do(tmp_path: Pat
         assert finding.fact.endswith(".")
         assert finding.remedy.endswith(".")
         assert finding.location is not None
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+@pytest.mark.parametrize("name", ["config.json", "config.yaml"])
+def test_each_finding_about_a_key_has_the_line_of_the_key(tmp_path: Path, kind: str, name: str) -> None:
+    found = imported(tmp_path, SAMPLES[kind], name=name)
+    text = Path(found.file).read_text("utf-8").splitlines()
+
+    for finding in SourceLines().all(found.left):
+        assert finding.location is not None
+        last = re.split(r"[.\[]", finding.location.key)[-1].removesuffix("]")
+        if finding.location.key:
+            assert last.isdecimal() or last in text[finding.location.line - 1], finding
+    assert all(
+        SourceLines().found(Location(file=found.file, key=seen.where), is_whole=True).line for seen in found.seen
+    )
 
 
 def places(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
@@ -233,7 +250,8 @@ def test_docker_tells_what_the_files_beside_its_registry_say(tmp_path: Path) -> 
     (found,) = read_peer(tmp_path)
 
     assert told(found) == SERVERS["docker"]
-    assert left(found) == {("filter", "tools.yaml.tickets"), ("setting", "config.yaml: clock")}
+    places = {(one.rule.name, Path(one.location.file).name, one.location.key) for one in found.left if one.location}
+    assert places == {("filter", "tools.yaml", "tickets"), ("setting", "config.yaml", "clock")}
 
 
 def test_a_catalogue_of_docker_says_how_servers_are_started(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from truename.clients.doctor.cases import (
     identity,
     servers_of,
 )
+from truename.clients.doctor.connector_findings import check_connectors
 from truename.clients.doctor.examine import Diagnosis, DoctorReport, examine
 from truename.clients.doctor.file_findings import check_files, would_start
 from truename.clients.doctor.rules import RULES
@@ -33,6 +34,7 @@ __all__ = [
     "StartableServer",
     "ToolFate",
     "cases_of",
+    "check_connectors",
     "check_files",
     "examine",
     "find_startable",

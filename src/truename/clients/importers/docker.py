@@ -90,20 +90,22 @@ def _variables(taken: TakenKeys) -> Iterator[tuple[str, str]]:
 
 def _beside(path: Path, reading: ConfigReading) -> None:
     """Report the files beside the registry: enabled tools (tools.yaml) and settings of servers (config.yaml)."""
-    for key, tools in _other(path, "tools.yaml", reading):
-        taken = TakenKeys({key: tools}, "tools.yaml")
-        reading.filtered(taken, key, server=key)
-    for key, _ in _other(path, "config.yaml", reading):
-        fact = f"{excerpt(key)} has settings in config.yaml, which Docker continues to read."
-        reading.leave("setting", fact, f"config.yaml: {key}", server=key)
+    tools_file, config_file = (path.with_name(name) for name in NAMES[:0:-1])
+    other = reading.beside(tools_file)
+    for key, tools in _other(tools_file, other):
+        other.filtered(TakenKeys({key: tools}, ""), key, server=key)
+    other = reading.beside(config_file)
+    for key, _ in _other(config_file, other):
+        fact = f"{excerpt(key)} has settings in {config_file.name}, which Docker continues to read."
+        other.leave("setting", fact, key, server=key)
 
 
-def _other(path: Path, name: str, reading: ConfigReading) -> list[tuple[str, object]]:
-    other = path.with_name(name)
-    if not other.is_file():
+def _other(path: Path, reading: ConfigReading) -> list[tuple[str, object]]:
+    if not path.is_file():
         return []
     try:
-        return [(key, value) for key, value in read_plain(other).items() if isinstance(key, str)]
+        return [(key, value) for key, value in read_plain(path).items() if isinstance(key, str)]
     except ConfigError as error:
-        reading.leave("kept-elsewhere", f"{name} beside it cannot be read: {error.problem}.", name)
+        at = f" at {error.key}" if error.key else ""
+        reading.leave("kept-elsewhere", f"{path.name} cannot be read{at}: {error.problem}.", "")
         return []

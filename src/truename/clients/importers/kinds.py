@@ -13,6 +13,7 @@ from truename.clients.importers.litellm import litellm
 from truename.clients.importers.reading import read_plain
 from truename.clients.importers.shared_form import fastmcp, mcphub, mcpproxy, metamcp, onemcp, ubie
 from truename.clients.importers.toolhive import toolhive
+from truename.editing import SourceLines
 from truename.errors import ConfigError, excerpt
 
 if TYPE_CHECKING:
@@ -126,6 +127,13 @@ def read_peer(path: Path, kind: str | None = None) -> tuple[ImportedConfig, ...]
 
 
 def _read(path: Path, kind: str | None) -> ImportedConfig:
+    try:
+        return _read_kind(path, kind)
+    except ConfigError as error:
+        raise SourceLines().told(error) from error
+
+
+def _read_kind(path: Path, kind: str | None) -> ImportedConfig:
     values = read_plain(path)
     found = kind or detect(values)
     if found is None:

@@ -60,7 +60,7 @@ def litellm(values: dict[str, object], path: Path) -> ImportedConfig:
             reading.leave("server", f"Server {excerpt(key)} is not an object.", where, server=key)
     settings = top.inside("litellm_settings")
     for alias, key in settings.pairs("mcp_aliases").items():
-        reading.alias(key, alias)
+        reading.alias(key, alias, f"{settings.where('mcp_aliases')}.{alias}")
     reading.rest(settings)
     reading.rest(top, rules={"mcp_tools": "server", "guardrails": "access"})
     return reading.result()
@@ -73,7 +73,7 @@ def _server(key: str, taken: TakenKeys, reading: ConfigReading) -> None:
         return
     server = read_server(key, taken, reading, kind="transport", remote="sse", headers=_sent(taken))
     if alias := taken.text("alias"):
-        reading.alias(key, alias)
+        reading.alias(key, alias, taken.where("alias"))
     for name in _IGNORED:
         if name in taken:
             fact = f"{excerpt(name)} of {excerpt(key)} was not imported: LiteLLM ignores it in its file."

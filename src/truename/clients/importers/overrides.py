@@ -89,10 +89,10 @@ def _aliases(imports: Iterable[ImportedConfig], keys: Keys) -> tuple[dict[str, s
         for server, alias in imported.aliases.items():
             try:
                 key = keys[imported.file, server]
-                Catalog.of(aliases={key: alias})
+                Catalog.of(aliases={key: alias.name})
             except (KeyError, InvalidName, ExceptionGroup):
-                fact = f"Server {excerpt(server)} cannot have the short name {excerpt(alias)}."
-                findings.append(left("rename", fact, file=imported.file, where="", server=server))
+                fact = f"Server {excerpt(server)} cannot have the short name {excerpt(alias.name)}."
+                findings.append(left("rename", fact, file=imported.file, where=alias.where, server=server))
             else:
-                aliases[key] = alias
+                aliases[key] = alias.name
     return aliases, findings

@@ -42,6 +42,14 @@ class ImportedRename:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ImportedAlias:
+    """A short name of a server, with which the names of its tools begin."""
+
+    name: str
+    where: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ImportedConfig:
     """An imported configuration; ``left`` has a finding for everything that was not imported."""
 
@@ -49,7 +57,7 @@ class ImportedConfig:
     file: str
     seen: tuple[FoundEntry, ...] = ()
     renames: tuple[ImportedRename, ...] = ()
-    aliases: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, ImportedAlias] = field(default_factory=dict)
     left: tuple[Finding, ...] = ()
 
 
@@ -115,7 +123,13 @@ class ConfigReading:
         self._seen: list[FoundEntry] = []
         self._renames: list[ImportedRename] = []
         self._left: list[Finding] = []
-        self._aliases: dict[str, str] = {}
+        self._aliases: dict[str, ImportedAlias] = {}
+
+    def beside(self, path: Path) -> ConfigReading:
+        """Return a reader of another file of the same gateway; its findings are added to those of this one."""
+        other = ConfigReading(self.kind, self.title, path, self._spelling)
+        other._left = self._left
+        return other
 
     def server(self, server: ServerConfig, where: str) -> None:
         """Add a server."""
@@ -135,10 +149,10 @@ class ConfigReading:
         if isinstance(name, str) and name and name != tool:
             self._renames.append(ImportedRename(server=server, tool=tool, name=name, where=where))
 
-    def alias(self, server: str, alias: str) -> None:
+    def alias(self, server: str, alias: str, where: str) -> None:
         """Add the short name with which the names of a server's tools begin."""
         if alias != server:
-            self._aliases[server] = alias
+            self._aliases[server] = ImportedAlias(name=alias, where=where)
 
     def leave(self, rule: str, fact: str, where: str, *, server: str = "", tools: tuple[str, ...] = ()) -> None:
         """Add a finding about something that cannot be imported."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from truename.clients.importers.reading import ConfigReading, TakenKeys
-from truename.config.servers import REGISTRY_NAME, ServerConfig
+from truename.config.servers import ServerConfig
 from truename.errors import ConfigError, excerpt
+from truename.policy.registry_names import REGISTRY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -86,54 +87,74 @@ PACKAGES: Final = (*_RUNTIMES, "remote")
 
 
 def registry_entry(
-    values: dict[str, object], path: Path | str, package: str | None = None, *, package_host: str | None = None
+    values: dict[str, object],
+    path: Path | str,
+    package: str | None = None,
+    *,
+    package_host: str | None = None,
+    named: str | None = None,
 ) -> ImportedConfig:
     """Import the entry's package of this kind, ``remote``, or, without ``package``, the only one that can be used.
 
     A package that names the host of its registry is imported only if that is ``package_host``: the program that starts
     it asks the registry that it is configured with, where somebody else may have a package of this name.
 
+    ``named`` is the name that a registry was asked for: an entry with another one is refused.
+
     Raises `ConfigError` if the entry has no legal name, or nothing or several things to choose from.
     """
     reading = ConfigReading("registry", "MCP registry", path)
-    top = TakenKeys(_unwrapped(values), "")
+    top = _unwrapped(values)
     name = top.text("name") or ""
     if not REGISTRY_NAME.fullmatch(name):
         problem = f"{excerpt(name)} is not a name of the form io.github.owner/server"
         raise ConfigError(
-            file=str(path), key="name", problem=problem, remedy="Correct the entry, or ask its publisher."
+            file=str(path), key=top.where("name"), problem=problem, remedy="Correct the entry, or ask its publisher."
         )
+    if named is not None and name.lower() != named.lower():
+        problem = f"the entry is {excerpt(name)}, and the registry was asked for {excerpt(named)}"
+        raise ConfigError(file=str(path), key=top.where("name"), problem=problem, remedy="Check the registry.")
     entry = _EntryReading(name, reading, package_host)
-    found = [*entry.packages(top.items("packages")), *entry.remotes(top.items("remotes"))]
+    found = [*entry.packages(top), *entry.remotes(top)]
     top.ignore(*_ABOUT)
     reading.rest(top, server=entry.key)
-    reading.server(*_chosen(found, package, str(path), entry.refused))
+    reading.server(*_chosen(found, package, (str(path), top.where("packages")), entry.refused))
     return reading.result()
 
 
-def _unwrapped(values: dict[str, object]) -> Values:
+def _unwrapped(values: dict[str, object]) -> TakenKeys:
     inner = values.get("server")
-    return inner if isinstance(inner, dict) else values
+    return TakenKeys(inner, "server") if isinstance(inner, dict) else TakenKeys(values, "")
 
 
 Choice = tuple[str, ServerConfig, str]
 
 
-def _chosen(found: list[Choice], package: str | None, file: str, refused: list[str]) -> tuple[ServerConfig, str]:
+class RefusedChoice(NamedTuple):
+    """Why a package or an address of an entry cannot be imported, and the path of its key."""
+
+    problem: str
+    where: str
+
+
+def _chosen(
+    found: list[Choice], package: str | None, at: tuple[str, str], refused: list[RefusedChoice]
+) -> tuple[ServerConfig, str]:
+    file, key = at
     fitting = [one for one in found if package in {None, one[0]}]
     kinds = ", ".join(dict.fromkeys(kind for kind, _, _ in found))
     if not fitting and package is not None and found:
-        raise ConfigError(file=file, key="packages", problem=f"it has no {package}", remedy=f"Choose one of: {kinds}.")
+        raise ConfigError(file=file, key=key, problem=f"it has no {package}", remedy=f"Choose one of: {kinds}.")
     if not fitting:
-        problem = ": ".join(("nothing of it can be imported", *refused[:1]))
+        problem = ": ".join(("nothing of it can be imported", *(one.problem for one in refused[:1])))
         raise ConfigError(
             file=file,
-            key="packages",
+            key=refused[0].where if refused else key,
             problem=problem,
             remedy="Add the server to the configuration by hand, if you trust it.",
         )
     if package is None and len({kind for kind, _, _ in fitting}) > 1:
-        raise ConfigError(file=file, key="packages", problem=f"it offers {kinds}", remedy="Choose one with --package.")
+        raise ConfigError(file=file, key=key, problem=f"it offers {kinds}", remedy="Choose one with --package.")
     _, server, where = fitting[0]
     return server, where
 
@@ -141,7 +162,7 @@ def _chosen(found: list[Choice], package: str | None, file: str, refused: list[s
 class _EntryReading:
     def __init__(self, name: str, reading: ConfigReading, package_host: str | None) -> None:
         self.name = name
-        self.refused: list[str] = []
+        self.refused: list[RefusedChoice] = []
         self._package_host = package_host
         self.key = name.rpartition("/")[2]
         self._reading = reading
@@ -149,14 +170,14 @@ class _EntryReading:
         if self._prefix[0].isdigit():
             self._prefix = f"MCP_{self._prefix}"
 
-    def packages(self, items: Iterable[object]) -> Iterable[Choice]:
-        for number, item in enumerate(list(items)[:_MOST]):
-            taken = TakenKeys(item, f"packages[{number}]")
+    def packages(self, top: TakenKeys) -> Iterable[Choice]:
+        for number, item in enumerate(top.items("packages")[:_MOST]):
+            taken = TakenKeys(item, f"{top.where('packages')}[{number}]")
             kind = taken.text("registryType") or taken.text("registry_type") or ""
             try:
                 server = self._package(kind, taken)
             except ValueError as error:
-                self.refused.append(str(error))
+                self.refused.append(RefusedChoice(str(error), taken.where("")))
                 fact = f"Package {number + 1} of {excerpt(self.name)} was not imported: {error}."
                 self._reading.leave("server", fact, taken.where(""), server=self.key)
                 continue
@@ -164,13 +185,13 @@ class _EntryReading:
             self._reading.rest(taken, server=self.key)
             yield kind, server, taken.where("")
 
-    def remotes(self, items: Iterable[object]) -> Iterable[Choice]:
-        for number, item in enumerate(list(items)[:_MOST]):
-            taken = TakenKeys(item, f"remotes[{number}]")
+    def remotes(self, top: TakenKeys) -> Iterable[Choice]:
+        for number, item in enumerate(top.items("remotes")[:_MOST]):
+            taken = TakenKeys(item, f"{top.where('remotes')}[{number}]")
             try:
                 server = self._remote(taken)
             except ValueError as error:
-                self.refused.append(str(error))
+                self.refused.append(RefusedChoice(str(error), taken.where("")))
                 fact = f"Remote {number + 1} of {excerpt(self.name)} was not imported: {error}."
                 self._reading.leave("server", fact, taken.where(""), server=self.key)
                 continue

@@ -67,7 +67,7 @@ def toolhive(values: dict[str, object], path: Path) -> ImportedConfig:
     if remote is not None:
         reading.server(_remote(key, remote, transport, top, reading), "")
     elif image is None:
-        reading.leave("server", f"{excerpt(key)} has neither an image nor a remote_url.", "", server=key)
+        reading.leave("server", f"{excerpt(key)} has neither an image nor a remote_url.", "name", server=key)
     elif proxied:
         reading.server(_proxied(key, transport, top, reading), "")
         top.ignore("cmd_args", "volumes", "permission_profile", "permission_profile_name_or_path", "isolate_network")

@@ -40,6 +40,7 @@ class ServerRow:
     failed: int
     median: float | None
     slowest: float | None
+    registry_name: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +104,8 @@ def _row(asked: PageRequest, upstream: Upstream, calls: Iterable[CallEvent]) -> 
         failed=sum(call.outcome in {"failed", "protocol_error"} for call in calls),
         median=median(seconds) if seconds else None,
         slowest=seconds[-1] if seconds else None,
+        # What the configuration says now, also while a server goes on under its earlier entry.
+        registry_name=asked.gateway.config.registered.get(upstream.key, ""),
     )
 
 

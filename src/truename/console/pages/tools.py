@@ -98,11 +98,13 @@ def _details(asked: PageRequest, id: ToolId) -> dict[str, Any]:
     held = list(dict.fromkeys(ledger.held_anywhere(id, dialects.names(older=True))))
     if tool is None and not held and ledger.origin_of(id) is None:
         raise RefusedError(404, f"There is no tool {id}, and there was none. The page of tools lists all.")
-    book = registry.vetting.book
+    book, origin = registry.vetting.book, ledger.origin_of(id)
+    server = tool.origin.server_id if tool is not None else origin[0] if origin is not None else ""
     return {
         "id": id,
         "tool": tool,
-        "origin": ledger.origin_of(id),
+        "origin": origin,
+        "registry_name": gateway.config.registered.get(server, ""),
         "name": table.get(id),
         "why": str(table.explain(id)) if id in table else "",
         "review": registry.vetting.hidden.get(id),

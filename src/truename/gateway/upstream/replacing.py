@@ -16,7 +16,7 @@ __all__ = ["is_same_connection", "limits_of"]
 def is_same_connection(before: ServerConfig, now: ServerConfig) -> bool:
     """Tell whether the connection of the first entry serves for the second.
 
-    They differ at most in limits of calls and in what they declare of the ids of tools.
+    They differ at most in limits of calls, in what they declare of the ids of tools, and in metadata.
     """
     limits = {
         "timeout": now.timeout,
@@ -27,6 +27,7 @@ def is_same_connection(before: ServerConfig, now: ServerConfig) -> bool:
         "start": now.start,
         "idle_timeout": now.idle_timeout,
         "identity": now.identity,
+        "registry_name": now.registry_name,
     }
     return replace(before, **limits) == now  # type: ignore[arg-type]  # each under its own name
 

@@ -1,0 +1,40 @@
+"""The name in the MCP registry that a configuration gives a server is shown where the server is shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.cli.conftest import fake
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.cli.conftest import Run
+
+NAME = "io.github.acme/files"
+SERVERS = {"files": fake("files", "read") | {"registry_name": NAME}, "other": fake("other", "write")}
+
+
+def test_names_tell_it_of_each_tool(run: Run, configure: Callable[..., Path]) -> None:
+    outcome = run("names", configure({}, servers=SERVERS), "--json")
+
+    assert {one["server"]: one["registry_name"] for one in outcome.document["tools"]} == {"files": NAME, "other": None}
+
+
+def test_resolve_tells_it_of_the_tool_that_is_meant(run: Run, configure: Callable[..., Path]) -> None:
+    path = configure({}, servers=SERVERS)
+
+    assert run("resolve", "files/read", path, "--json").document["registry_name"] == NAME
+    assert f"'{NAME}' in the MCP registry" in run("resolve", "files/read", path).out
+    assert "MCP registry" not in run("resolve", "other/write", path).out
+
+
+def test_the_doctor_tells_it_with_its_place(run: Run, configure: Callable[..., Path]) -> None:
+    path = configure({}, servers=SERVERS)
+    outcome = run("doctor", path, "--json")
+
+    assert outcome.document["registry_names"] == [
+        {"server": "files", "file": str(path), "line": 1, "registry_name": NAME}
+    ]
+    assert NAME in run("doctor", path).out

@@ -100,7 +100,7 @@ def show_applied(export: Export, plan: ApiPlan, undo: Path | None, *, is_sent: b
     """Print what was set through the API, or would be, and the names that somebody else had set there."""
     if plan.replaced:
         show("")
-        show(styled(f"Replaces {count(len(plan.replaced), 'name')} that were set there:", "bold"))
+        show(styled(f"Replaces {count(len(plan.replaced), 'name')} that somebody set there:", "bold"))
         rows: list[list[Cell]] = [
             [f"{one.server}/{one.tool}", one.former, one.written or "(none)"] for one in plan.replaced[:_MOST]
         ]

@@ -113,11 +113,7 @@ def show_applied(export: Export, plan: ApiPlan, undo: Path | None, *, is_sent: b
     elif plan.requests:
         show(f"{requests} would set the names: add --apply.")
     else:
-        show(
-            "The gateway has these names already."
-            if export.tools
-            else "Nothing to set: the gateway has none of these tools."
-        )
+        show("The gateway has these names already." if export.tools else "There is nothing to set.")
 
 
 def show_restored(plan: RestorePlan) -> None:

@@ -57,7 +57,7 @@ _YAML: Final = frozenset({".yaml", ".yml"})
 _UNDO: Final = "{}-undo.json"
 _NOT_RECORDED: Final = (
     "The names were recorded nowhere, so a later export may give one to another tool. Name a configuration as SOURCE, "
-    "or a ledger: --state PATH."
+    "or the ledger of a gateway: --state PATH."
 )
 To = Annotated[
     str,

@@ -145,7 +145,7 @@ class ContextForgeApi:
         """Return a request for each tool whose custom name differs, in an order in which no two names are equal."""
         gateways = state.matched
         rows = {(_gateway(row), text_of(row, "originalName")): row for row in state.listed[_TOOLS]}
-        changes: list[_Change] = []
+        changes: list[_CustomName] = []
         left = [
             InexpressibleTool(server=server, tool="", reason=_NO_GATEWAY)
             for server in export.values
@@ -158,7 +158,7 @@ class ContextForgeApi:
             if row is None:
                 left.append(_inexpressible(one, _NO_TOOL))
             elif row.get("customName") != one.written:
-                changes.append(_Change(row=row, name=one.written, tool=one))
+                changes.append(_CustomName(row=row, name=one.written, tool=one))
         changes, blocked = _possible(changes, state)
         left += (_inexpressible(one.tool, reason) for one, reason in blocked if one.tool is not None)
         return ApiPlan(
@@ -172,7 +172,7 @@ class ContextForgeApi:
             replaced=tuple(self._replaced(changes)),
         )
 
-    def _replaced(self, changes: Sequence[_Change]) -> Iterator[ReplacedName]:
+    def _replaced(self, changes: Sequence[_CustomName]) -> Iterator[ReplacedName]:
         for one in changes:
             former, own = _custom(one.row), text_of(one.row, "originalName")
             if one.tool is not None and former != own and not self.is_passing(one.id, former):
@@ -181,7 +181,7 @@ class ContextForgeApi:
     def undo(self, former: FormerValues, state: GatewayState) -> RestorePlan:
         """Return a request for each tool whose custom name the export set."""
         rows = {row["id"]: row for row in state.listed[_TOOLS]}
-        changes: list[_Change] = []
+        changes: list[_CustomName] = []
         kept: list[str] = []
         for id, names in former.values.items():
             name = names.get(_FIELD)
@@ -190,7 +190,7 @@ class ContextForgeApi:
                 continue
             now, what = _custom(rows[id]), excerpt(str(rows[id].get("originalName")))
             if now == former.written.get(id, {}).get(_FIELD) or self.is_passing(id, now):
-                changes.append(_Change(row=rows[id], name=name))
+                changes.append(_CustomName(row=rows[id], name=name))
             elif now != name:
                 kept.append(f"Tool {what} was renamed since: it stays {excerpt(now)}.")
         possible, blocked = _possible([one for one in changes if _custom(one.row) != one.name], state)
@@ -206,7 +206,7 @@ class ContextForgeApi:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Change:
+class _CustomName:
     """A tool there, and the custom name that it gets; the exported tool, if it is one's name that is set."""
 
     row: Mapping[str, Any]
@@ -237,15 +237,17 @@ def _custom(row: Mapping[str, Any]) -> str:
     return text_of(row, "customName") or str(row.get("originalName"))
 
 
-def _possible(changes: Sequence[_Change], state: GatewayState) -> tuple[list[_Change], list[tuple[_Change, str]]]:
+def _possible(
+    changes: Sequence[_CustomName], state: GatewayState
+) -> tuple[list[_CustomName], list[tuple[_CustomName, str]]]:
     """Return the changes that can be made, and the others with the reason: a tool has the name and keeps it."""
     holders = {_key(row, _custom(row)): row for row in state.listed[_TOOLS]}
-    first: dict[tuple[object, str], _Change] = {}
-    left, blocked = list(changes), list[tuple[_Change, str]]()
+    first: dict[tuple[object, str], _CustomName] = {}
+    left, blocked = list(changes), list[tuple[_CustomName, str]]()
     while True:
         moving = {one.id for one in left}
         first = {_key(one.row, one.name): one for one in reversed(left)}
-        found: list[tuple[_Change, str]] = []
+        found: list[tuple[_CustomName, str]] = []
         for one in left:
             key = _key(one.row, one.name)
             holder = holders.get(key)
@@ -259,7 +261,7 @@ def _possible(changes: Sequence[_Change], state: GatewayState) -> tuple[list[_Ch
         left = [one for one in left if all(one is not other for other, _ in found)]
 
 
-def _ordered(changes: Sequence[_Change], state: GatewayState) -> Iterator[ApiRequest]:
+def _ordered(changes: Sequence[_CustomName], state: GatewayState) -> Iterator[ApiRequest]:
     """Yield requests so that each name is free when a tool gets it; tools that swap names get one in between first.
 
     The names are of no tool that keeps its name: see `_possible`.

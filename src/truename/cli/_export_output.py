@@ -157,12 +157,9 @@ def _differences(compared: ListComparison) -> Iterator[list[Cell]]:
         yield ["missing", styled(one.listed, "bold cyan"), one.id.short]
     for other in compared.other:
         yield ["other", styled(other.tool.listed, "bold cyan"), f"described as {other.described.id.short}"]
-    for tool in compared.unknown:
-        yield [
-            "unknown",
-            styled(tool.listed, "bold cyan"),
-            f"neither the description nor the parameters of {tool.id.short}",
-        ]
+    for unknown in compared.unknown:
+        what = f"neither the description nor the parameters of {unknown.id.short}"
+        yield ["unknown", styled(unknown.listed, "bold cyan"), what]
     for name in compared.twice:
         yield ["twice", styled(name, "bold cyan"), ""]
     for name, tool in compared.extra:

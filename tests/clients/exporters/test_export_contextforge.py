@@ -33,7 +33,7 @@ class Forge:
 
     def __init__(self, gateways: Mapping[str, Sequence[str]], separator: str = "-") -> None:
         self.separator = separator
-        self.gateways = [{"id": f"g{n}", "name": name} for n, name in enumerate(gateways)]
+        self.gateways: list[dict[str, Any]] = [{"id": f"g{n}", "name": name} for n, name in enumerate(gateways)]
         self.tools: dict[str, dict[str, Any]] = {}
         for number, (name, own) in enumerate(gateways.items()):
             for at, tool in enumerate(own):

@@ -157,7 +157,7 @@ def test_servers_that_share_an_address_are_found_by_their_names_only() -> None:
 
 def restored(present: dict[str, str], former: dict[str, str | None], written: dict[str, str | None]) -> RestorePlan:
     state = api().state({PATH: [row("desk", "1", tool_name_to_display_name=present)]}, ())
-    values = {"1": former, "gone": {"a": "b"}}
+    values: dict[str, dict[str, str | None]] = {"1": former, "gone": {"a": "b"}}
     return api().undo(FormerValues(gateway="litellm", values=values, written={"1": written}), state)
 
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from truename import Ledger
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -154,6 +156,90 @@ def test_a_request_that_is_refused_in_the_middle_is_told_and_can_be_undone(run: 
     assert gateway.names() == {"1": {}, "2": {}}
 
 
+def test_an_export_that_was_interrupted_is_completed_by_the_same_command_and_undone_as_one(
+    run: Run, gateway: Gateway
+) -> None:
+    gateway.rows[0]["tool_name_to_display_name"] = {"search": "mine", "other": "theirs"}
+    before = gateway.names()
+    gateway.refuses = "2"
+    words = ("export", "dump.json", "--to", "litellm", "--url", gateway.url, "--apply")
+    first = run(*words)
+    gateway.refuses = None
+    second = run(*words)
+    changed = gateway.names()
+    undone = run("export", "--to", "litellm", "--url", gateway.url, "--undo", "litellm-undo.json")
+
+    assert (first.status, second.status, undone.status) == (3, 0, 0), second.err
+    assert "--undo litellm-undo.json" in " ".join(first.err.split())
+    assert changed == {"1": SET["1"] | {"other": "theirs"}, "2": SET["2"]}
+    assert gateway.names() == before
+
+
+def test_a_name_that_was_given_between_two_exports_is_the_one_that_undo_restores(run: Run, gateway: Gateway) -> None:
+    words = ("export", "dump.json", "--to", "litellm", "--url", gateway.url, "--apply")
+    run(*words)
+    gateway.rows[0]["tool_name_to_display_name"] = SET["1"] | {"search": "by_hand"}
+    second = run(*words)
+    run("export", "--to", "litellm", "--url", gateway.url, "--undo", "litellm-undo.json")
+
+    assert second.status == 0, second.err
+    assert "by_hand" in second.out
+    assert gateway.names() == {"1": {"search": "by_hand"}, "2": {}}
+
+
+def test_an_undo_file_of_another_api_is_not_replaced(run: Run, gateway: Gateway) -> None:
+    content = json.dumps(
+        {"format": "truename.export-undo/2", "gateway": "litellm", "url": "http://x", "values": {}, "written": {}}
+    )
+    Path("litellm-undo.json").write_text(content, "utf-8")
+    outcome = run("export", "dump.json", "--to", "litellm", "--url", gateway.url, "--apply")
+
+    assert outcome.status == 2
+    assert (gateway.asked, Path("litellm-undo.json").read_text("utf-8")) == ([], content)
+
+
+def test_a_name_that_was_given_since_stays_when_an_export_is_undone(run: Run, gateway: Gateway) -> None:
+    run("export", "dump.json", "--to", "litellm", "--url", gateway.url, "--apply")
+    gateway.rows[0]["tool_name_to_display_name"] = SET["1"] | {"search": "by_hand"}
+    undone = run("export", "--to", "litellm", "--url", gateway.url, "--undo", "litellm-undo.json", "--json")
+
+    assert undone.status == 1
+    assert "by_hand" in undone.document["kept"][0]
+    assert gateway.names() == {"1": {"search": "by_hand"}, "2": {}}
+
+
+def test_names_that_are_recorded_nowhere_are_said_to_be(run: Run, gateway: Gateway) -> None:
+    Ledger.open("names.db").close()
+    words = ("export", "dump.json", "--to", "litellm", "--url", gateway.url)
+    shown, applied, again = run(*words), run(*words, "--apply"), run(*words, "--apply", "--state", "names.db")
+
+    assert [one.status for one in (shown, applied, again)] == [0, 0, 0], again.err
+    assert [one for one in (shown, applied, again) if "recorded nowhere" in one.out] == [applied]
+
+
+@pytest.mark.parametrize(
+    "token", [f"{TOKEN}\r", f"{TOKEN}\n", f"\u201c{TOKEN}\u201d", f"{TOKEN} x", f"{TOKEN}\x1b[31m"]
+)
+@pytest.mark.parametrize("option", ["--url", "--check"])
+def test_a_token_that_no_header_may_have_is_told_and_not_shown(
+    run: Run, gateway: Gateway, monkeypatch: pytest.MonkeyPatch, token: str, option: str
+) -> None:
+    monkeypatch.setenv("TRUENAME_EXPORT_TOKEN", token)
+    outcome = run("export", "dump.json", "--to", "litellm", option, gateway.url)
+
+    assert outcome.status == 2
+    assert "TRUENAME_EXPORT_TOKEN has a space, a line end" in " ".join(outcome.err.split())
+    assert (TOKEN in outcome.out + outcome.err, gateway.asked) == (False, [])
+
+
+def test_a_redirect_is_told_with_its_target(run: Run, gateway: Gateway) -> None:
+    gateway.instead = (307, {"location": "https://127.0.0.1:1/there"}, b"")
+    outcome = run("export", "dump.json", "--to", "litellm", "--url", gateway.url)
+
+    assert "https://127.0.0.1:1/there" in outcome.err
+    assert len(gateway.asked) == 1
+
+
 def test_an_undo_file_is_not_replaced_before_anything_is_sent(run: Run, gateway: Gateway) -> None:
     Path("litellm-undo.json").write_text("{}", "utf-8")
     outcome = run("export", "dump.json", "--to", "litellm", "--url", gateway.url, "--apply")
@@ -193,9 +279,19 @@ def test_a_hostile_answer_changes_nothing_and_shows_no_token(
     [
         ("{}", "not an undo file"),
         ("[1", "line 1"),
-        ('{"format": "truename.export-undo/1", "gateway": "contextforge", "values": {}}', "contextforge"),
-        ('{"format": "truename.export-undo/1", "gateway": "litellm", "values": {"1": 7}}', "values.1"),
-        ('{"format": "truename.export-undo/1", "gateway": "litellm", "values": []}', "not an undo file"),
+        ('{"format": "truename.export-undo/1", "gateway": "litellm", "values": {}}', "not an undo file"),
+        *(
+            (f'{{"format": "truename.export-undo/2", {content}}}', told)
+            for content, told in (
+                ('"gateway": "contextforge", "values": {}, "written": {}', "contextforge"),
+                ('"gateway": "litellm", "values": {"1": 7}, "written": {}', "values.1"),
+                ('"gateway": "litellm", "values": {"1": {"search": 7}}, "written": {}', "values.1"),
+                ('"gateway": "litellm", "values": {"1": {"search": ""}}, "written": {}', "values.1"),
+                ('"gateway": "litellm", "values": {}, "written": {"1": []}', "written.1"),
+                ('"gateway": "litellm", "values": [], "written": {}', "values"),
+                ('"gateway": "litellm", "values": {}', "written"),
+            )
+        ),
     ],
 )
 def test_a_hostile_undo_file_is_told_with_its_place_and_sends_nothing(
@@ -214,6 +310,10 @@ def test_a_hostile_undo_file_is_told_with_its_place_and_sends_nothing(
     [
         (("--to", "litellm", "--apply"), "--apply needs the gateway's API"),
         (("--to", "litellm", "--undo", "x"), "--undo needs the gateway's API"),
+        (("--to", "litelm"), "cannot be exported to 'litelm' Did you mean 'litellm'?"),
+        (("--to", "fastmcp", "--apply"), "in a file, not behind an API"),
+        (("--to", "toolhive", "--undo", "x"), "in a file, not behind an API"),
+        (("--to", "litellm", "--check", "http://u:p@127.0.0.1:1/mcp"), "has credentials"),
         (("--to", "fastmcp", "--url", "http://127.0.0.1:1"), "in a file, not behind an API"),
         (("--to", "litellm", "--url", "ftp://x", "--apply"), "not the URL of an API"),
         (("--to", "litellm", "--url", "http://u:p@x", "--apply"), "has credentials"),

@@ -97,6 +97,23 @@ def test_a_host_is_not_found_elsewhere_in_an_address(run: Run, address: str) -> 
     assert run("import", "registry", path, "--yes", "--package-host", "packages.example").status == 2
 
 
+def test_a_variable_of_the_starting_program_may_be_set_by_the_user_only(run: Run) -> None:
+    variables = [{"name": "NODE_OPTIONS", "isRequired": True}, {"name": "NODE_ENV", "value": "production"}]
+    outcome = run("import", "registry", write(package(environmentVariables=variables)), "--yes")
+
+    assert outcome.status == 1, outcome.err
+    assert 'NODE_OPTIONS = "${TICKETS_NODE_OPTIONS}"' in Path("truename.toml").read_text("utf-8")
+
+
+def test_variables_that_an_entry_sets_are_shown_before_somebody_agrees(run: Run) -> None:
+    outcome = run(
+        "import", "registry", write(package(environmentVariables=[{"name": "BASE_URL", "value": "https://x"}]))
+    )
+
+    assert outcome.status == 2
+    assert 'BASE_URL="https://x"' in outcome.err
+
+
 def test_nothing_is_written_before_somebody_agrees(run: Run) -> None:
     outcome = run("import", "registry", write(ENTRY))
 
@@ -144,6 +161,16 @@ def test_each_kind_of_package_has_its_command(run: Run, kind: str, identifier: s
         package(environmentVariables=[{"name": "A=B", "value": "x"}]),
         package(environmentVariables=[{"name": "A", "default": "${AWS_SECRET_ACCESS_KEY}"}]),
         package(environmentVariables=["A"]),
+        package(registry_base_url="https://evil.example"),
+        *(
+            package(environmentVariables=[{"name": name, "default": "x"}])
+            for name in (
+                *("LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "PATH", "Path", "HOME", "XDG_CONFIG_HOME", "BASH_ENV"),
+                *("NODE_OPTIONS", "NODE_PATH", "npm_config_registry", "NPM_CONFIG_USERCONFIG", "https_proxy"),
+                *("UV_INDEX_URL", "UV_DEFAULT_INDEX", "PIP_INDEX_URL", "PYTHONPATH", "SSL_CERT_FILE", "DOCKER_HOST"),
+            )
+        ),
+        package(environmentVariables=[{"name": "NODE_OPTIONS", "value": "--require={file}"}]),
         entry(packages=[], remotes=[REMOTE | {"url": "http://tickets.example/mcp"}]),
         entry(packages=[], remotes=[REMOTE | {"url": "https://{host}/mcp", "variables": {"host": {"value": "e"}}}]),
         entry(packages=[], remotes=[REMOTE | {"url": "https://user@tickets.example/mcp"}]),

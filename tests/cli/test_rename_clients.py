@@ -183,6 +183,22 @@ def test_a_link_is_left_and_said(clients: Clients, name: str) -> None:
     assert NEW in clients.text(".codex/config.toml")
 
 
+@pytest.mark.parametrize("name", [".claude/settings.json", ".claude.json"])
+def test_an_old_name_in_a_file_with_a_syntax_error_is_left_and_said(clients: Clients, name: str) -> None:
+    clients.write(name, '{"permissions": {"deny": ["mcp__git__push_all",')
+    clients.write(".cursor/mcp.json", '{"push_all_now": ')
+
+    done = clients.rename("--server", "git", "--apply", ".")
+    checked = clients.rename("--server", "git", "--check", ".")
+
+    said = " ".join(done.out.split())
+    assert (done.status, checked.status) == (0, 1)
+    assert "has a syntax error: correct it" in said
+    assert f"{name}:1:38:" in said
+    assert ".cursor/mcp.json" not in said
+    assert "push_all" in clients.text(name)
+
+
 def test_without_a_server_nothing_can_be_told_and_nothing_is_changed(clients: Clients) -> None:
     before = clients.everything()
 

@@ -126,9 +126,33 @@ def test_only_the_definition_that_was_looked_at_is_decided_on(renamed: Callable[
     for command in ("accept", "reject"):
         other = run("renames", command, "fs/page", "--digest", f"sha256:{'0' * 64}", "--config", "truename.toml")
         assert other.status == 1
-        assert "was left unchanged" in other.out
+        assert f"was left unchanged: its definition has the digest {one['digest']}." in " ".join(other.out.split())
     right = run("renames", "reject", "fs/page", "--digest", one["digest"], "--config", "truename.toml", "--json")
     assert json.loads(right.out) == {"rejected": ["fs@1/page@1"], "unchanged": []}
+
+
+def test_what_stays_as_it_is_is_told_with_the_reason(renamed: Callable[..., Config], run: Run) -> None:
+    renamed((READ,), (PAGE,))
+    told = []
+    for words in (
+        *(("undo", "fs/page"), ("accept", "fs/page"), ("accept", "fs/page"), ("reject", "fs/page")),
+        *(("undo", "fs/page"), ("accept",), ("reject",)),
+    ):
+        outcome = run("renames", *words, "--config", "truename.toml")
+        told.append(" ".join((outcome.out + outcome.err).split()))
+
+    already = (
+        "fs@1/page@1 was left unchanged: it is accepted already; `truename renames undo fs@1/page@1` takes that back."
+    )
+    assert told == [
+        "fs@1/page@1 was left unchanged: nobody has decided on it.",
+        "Accepted fs@1/page@1",
+        already,
+        already,
+        "Undone fs@1/page@1",
+        "error: no tool is named Name some, or use --certain.",
+        "error: no tool is named Name some, or use --all.",
+    ]
 
 
 def test_certain_ones_are_accepted_together_and_the_rest_rejected(renamed: Callable[..., Config], run: Run) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from truename.clients.exporters import ApiRequest, Export, ExportedTool, ExportKind, ListComparison
+    from truename.clients.exporters import ApiPlan, Export, ExportedTool, ExportKind, ListComparison, RestorePlan
 
 __all__ = [
     "applied_document",
@@ -20,6 +20,7 @@ __all__ = [
     "show_applied",
     "show_comparison",
     "show_export",
+    "show_restored",
 ]
 
 _MOST: Final = 200
@@ -95,22 +96,45 @@ def _plain(tool: ExportedTool) -> dict[str, object]:
     }
 
 
-def show_applied(export: Export, requests: Sequence[ApiRequest], undo: Path | None, *, is_sent: bool) -> None:
-    """Print what was set through the API, or would be."""
-    if not requests:
-        show("The gateway has these names already." if export.tools else "There is nothing to set.")
-    elif is_sent:
-        show(f"Sent {count(len(requests), 'request')}. Former names: {undo} (--undo {undo} restores them).")
+def show_applied(export: Export, plan: ApiPlan, undo: Path | None, *, is_sent: bool) -> None:
+    """Print what was set through the API, or would be, and the names that somebody else had set there."""
+    if plan.replaced:
+        show("")
+        show(styled(f"Replaces {count(len(plan.replaced), 'name')} that somebody set there:", "bold"))
+        rows: list[list[Cell]] = [
+            [f"{one.server}/{one.tool}", one.former, one.written or "(none)"] for one in plan.replaced[:_MOST]
+        ]
+        print_table(["tool", "name there now", "new name"], rows)
+        _more(len(plan.replaced))
+        show("")
+    requests = count(len(plan.requests), "request")
+    if plan.requests and is_sent:
+        show(f"Sent {requests}. Former names: {undo} (--undo {undo} restores them).")
+    elif plan.requests:
+        show(f"{requests} would set the names: add --apply.")
     else:
-        show(f"{count(len(requests), 'request')} would set the names: add --apply.")
+        show("The gateway has these names already." if export.tools else "There is nothing to set.")
+
+
+def show_restored(plan: RestorePlan) -> None:
+    """Print how much was restored, and each name that stays, with the reason."""
+    sent = f"Restored the former names with {count(len(plan.requests), 'request')}."
+    show(sent if plan.requests else "Nothing to restore.")
+    for one in plan.kept[:_MOST]:
+        show(styled("note: ", "yellow"), one)
+    _more(len(plan.kept))
 
 
 def applied_document(
-    export: Export, kind: ExportKind, requests: Sequence[ApiRequest], undo: Path | None, *, is_sent: bool
+    export: Export, kind: ExportKind, plan: ApiPlan, undo: Path | None, *, is_sent: bool
 ) -> dict[str, object]:
     """Return an export with its requests as JSON."""
     return export_document(export, kind, (), ()) | {
-        "requests": [{"method": one.method, "path": one.path, "body": dict(one.body)} for one in requests],
+        "requests": [{"method": one.method, "path": one.path, "body": dict(one.body)} for one in plan.requests],
+        "replaced": [
+            {"server": one.server, "tool": one.tool, "former": one.former, "written": one.written}
+            for one in plan.replaced
+        ],
         "sent": is_sent,
         "undo": None if undo is None else str(undo),
     }
@@ -125,7 +149,7 @@ def show_comparison(export: Export, compared: ListComparison, url: str) -> None:
         show("")
     what = f"{compared.matching:,} of {count(len(export.tools), 'exported tool')}"
     verb = "are listed as exported" if compared.is_equal else "are listed as exported; the list differs"
-    show(styled(f"{what} {verb} at {excerpt(url)[1:-1]}.", "bold"))
+    show(styled(f"{what} {verb} at {_without_query(url)}.", "bold"))
 
 
 def _differences(compared: ListComparison) -> Iterator[list[Cell]]:
@@ -133,10 +157,18 @@ def _differences(compared: ListComparison) -> Iterator[list[Cell]]:
         yield ["missing", styled(one.listed, "bold cyan"), one.id.short]
     for other in compared.other:
         yield ["other", styled(other.tool.listed, "bold cyan"), f"described as {other.described.id.short}"]
+    for unknown in compared.unknown:
+        what = f"neither the description nor the parameters of {unknown.id.short}"
+        yield ["unknown", styled(unknown.listed, "bold cyan"), what]
     for name in compared.twice:
         yield ["twice", styled(name, "bold cyan"), ""]
     for name, tool in compared.extra:
         yield ["extra", styled(name, "bold cyan"), _unrenamed(tool)]
+
+
+def _without_query(url: str) -> str:
+    # A query may have a key.
+    return excerpt(url.partition("?")[0])[1:-1]
 
 
 def _unrenamed(tool: ExportedTool | None) -> str:
@@ -147,12 +179,13 @@ def comparison_document(export: Export, compared: ListComparison, url: str) -> M
     """Return a comparison as JSON."""
     return {
         "gateway": export.gateway,
-        "url": url,
+        "url": _without_query(url),
         "equal": compared.is_equal,
         "exported": len(export.tools),
         "matching": compared.matching,
         "missing": [_plain(one) for one in compared.missing],
         "other": [{"tool": _plain(one.tool), "described": _plain(one.described)} for one in compared.other],
+        "unknown": [_plain(one) for one in compared.unknown],
         "extra": [{"name": name, "tool": None if tool is None else _plain(tool)} for name, tool in compared.extra],
         "twice": list(compared.twice),
     }

@@ -27,6 +27,7 @@ _SECONDS: Final = 120
 _LARGEST: Final = 256 * 1024 * 1024
 _MOST_SHOWN: Final = 300
 _SCHEMES: Final = ("http", "https")
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _REFUSED: Final = {401: "a token is missing or wrong", 403: "the token may not do this"}
 
 
@@ -57,15 +58,17 @@ class HttpApi:
         with busy("Reading what the gateway has"):
             return {path: self._ask("GET", path) for path in paths}
 
-    def send(self, requests: Sequence[ApiRequest]) -> None:
-        """Send requests one after the other."""
+    def send(self, requests: Sequence[ApiRequest], *, remedy: str) -> None:
+        """Send requests one after the other; the remedy says how to go on if one fails."""
         with counted("Setting names", len(requests)) as step:
             for number, request in enumerate(requests):
                 try:
                     self._ask(request.method, request.path, request.body)
                 except UsageError as error:
-                    error.fact = f"{number:,} of {len(requests):,} requests were sent; {request.what}: {error.fact}"
-                    error.advice = f"Repeat the command, or undo it with --undo. {error.advice}"
+                    error.fact = (
+                        f"{number:,} of {len(requests):,} requests were sent; {excerpt(request.what)}: {error.fact}"
+                    )
+                    error.advice = f"{error.advice} {remedy}"
                     raise
                 step()
 
@@ -98,6 +101,9 @@ def _refused(where: str, error: urllib.error.HTTPError) -> UsageError:
         text = text.replace(token, "...")
     said = f": {excerpt(text, _MOST_SHOWN)}" if text.strip() else ""
     why = f" ({_REFUSED[error.code]}: set {VARIABLE})" if error.code in _REFUSED else ""
+    if error.code in _REDIRECTS:
+        where_to = excerpt(error.headers.get("location") or "", _MOST_SHOWN)
+        why = f" (it points to {where_to}, and redirects are not followed: the token goes to --url only)"
     return _unusable(f"{where} is answered with HTTP {error.code}{why}{said}")
 
 

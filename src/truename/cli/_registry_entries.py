@@ -98,7 +98,15 @@ def _fetched(url: str) -> str:
 
 
 def command_line(server: ServerConfig) -> str:
-    """Return what would run or be reached, on one line: each word in quotes, so that none hides another."""
+    """Return what would run or be reached, with its variables or headers, on one line.
+
+    Each text is in quotes, so that none hides another.
+    """
     if server.url is not None:
-        return server.url
-    return " ".join(json.dumps(word, ensure_ascii=True) for word in (server.command or "", *server.args))
+        return " ".join((server.url, *(_quoted(f"{name}: {value}") for name, value in server.headers.items())))
+    variables = (f"{name}={_quoted(value)}" for name, value in server.env.items())
+    return " ".join((*variables, *map(_quoted, (server.command or "", *server.args))))
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=True)

@@ -19,12 +19,13 @@ from truename.cli._export_output import (
     show_applied,
     show_comparison,
     show_export,
+    show_restored,
 )
 from truename.cli._gateway_api import HttpApi
 from truename.cli._gateway_list import VARIABLE, listed_at
 from truename.cli._options import Client, Force, JsonOutput, NamingOptions, Source
 from truename.cli._proposal import PRIVATE, check_free, save
-from truename.cli._rendering import count, print_json, show
+from truename.cli._rendering import print_json, show
 from truename.cli._sources import Source as FoundSource
 from truename.cli._sources import find_sources
 from truename.cli._workspace import ToolWorkspace, open_workspace
@@ -33,6 +34,7 @@ from truename.clients.exporters import (
     ApiPlan,
     Export,
     ExportSource,
+    FormerValues,
     GatewayApi,
     GatewayState,
     SoughtServer,
@@ -41,7 +43,7 @@ from truename.clients.exporters import (
     read_undo,
 )
 from truename.config.files import decode, read_text
-from truename.errors import spelling_remedy
+from truename.errors import ConfigError, spelling_remedy
 from truename.ledger import open_ledger
 from truename.naming import NameTable
 from truename.storage import StateLocation
@@ -53,6 +55,10 @@ _MEMORY: Final = "memory"
 _TOML: Final = ".toml"
 _YAML: Final = frozenset({".yaml", ".yml"})
 _UNDO: Final = "{}-undo.json"
+_NOT_RECORDED: Final = (
+    "The names were recorded nowhere, so a later export may give one to another tool. Name a configuration as SOURCE, "
+    "or the ledger of a gateway: --state PATH."
+)
 To = Annotated[
     str,
     Parameter(
@@ -124,7 +130,7 @@ def export(
 ) -> int:
     """Export the names to another gateway. Exit status 1: it cannot express something, or its list differs."""
     if to not in GATEWAYS:
-        raise UsageError(fact=f"{to!r} is not a gateway for names", advice=spelling_remedy(to, GATEWAYS))
+        raise UsageError(fact=f"names cannot be exported to {to!r}", advice=spelling_remedy(to, GATEWAYS))
     _check_options(target, to, force=force)
     api = GATEWAYS[to].api
     # Without an API, the options say no URL.
@@ -138,6 +144,8 @@ def export(
         state = api.state(http.read(api.paths), _sought(workspace.table(client), _entries(found)))
     with _recording(workspace, found, is_recorded=target.records) as recorded:
         names, exported = _exported(recorded, found, to, client, state, is_recorded=target.records)
+        if target.records and recorded.ledger is None:
+            exported = replace(exported, notes=(*exported.notes, _NOT_RECORDED))
     plan = None if api is None or state is None else api.plan(exported, state)
     if plan is not None:
         exported = exported.without(plan.left)
@@ -169,19 +177,36 @@ def _check_options(target: ExportTarget, to: str, *, force: bool) -> None:
     ]
     if len(given) > 1:
         raise UsageError(fact=f"{' and '.join(given)} exclude each other", advice="Give one of them.")
-    if (target.apply or target.undo is not None) and target.url is None:
-        raise UsageError(fact=f"{given[0]} needs the gateway's API", advice="Add --url http://HOST:PORT.")
-    if target.url is not None and GATEWAYS[to].api is None:
+    needs_api = target.apply or target.undo is not None
+    if (needs_api or target.url is not None) and GATEWAYS[to].api is None:
         advice = "Use --write, and give the file to the gateway."
         raise UsageError(fact=f"{GATEWAYS[to].title} keeps names in a file, not behind an API", advice=advice)
+    if needs_api and target.url is None:
+        raise UsageError(fact=f"{given[0]} needs the gateway's API", advice="Add --url http://HOST:PORT.")
     if target.write is not None:
         check_free(target.write, force=force, option="--write")
     if target.apply:
-        check_free(_undo_file(target, to), force=force, option="--undo-file")
+        undo = _undo_file(target, to)
+        check_free(undo, force=force or _earlier(undo, to, target.url) is not None, option="--undo-file")
 
 
 def _undo_file(target: ExportTarget, to: str) -> Path:
     return Path(_UNDO.format(to)) if target.undo_file is None else target.undo_file
+
+
+def _earlier(path: Path, to: str, url: str | None) -> FormerValues | None:
+    """Return what an undo file for this API has, such as that of an export that was interrupted; None for others."""
+    if not path.is_file():
+        return None
+    try:
+        earlier = read_undo(decode(read_text(path), str(path), toml=False), str(path), to)
+    except ConfigError:
+        return None
+    return earlier if earlier.url == _plain_url(url) else None
+
+
+def _plain_url(url: str | None) -> str:
+    return "" if url is None else url.rstrip("/")
 
 
 def _sought(names: NameTable, entries: Mapping[str, Mapping[str, object]]) -> list[SoughtServer]:
@@ -284,29 +309,32 @@ def _applied(
     undo = None
     if target.apply and plan.requests:
         undo = _undo_file(target, exported.gateway)
-        text = f"{json.dumps(plan.former.plain(), indent=2)}\n"
-        save(undo, text, mode=PRIVATE, force=force, option="--undo-file")
-        http.send(plan.requests)
+        former = replace(plan.former, url=_plain_url(target.url))
+        api = GATEWAYS[exported.gateway].api
+        earlier = None if force else _earlier(undo, exported.gateway, target.url)
+        if earlier is not None and api is not None:
+            former = earlier.before(former, api.is_passing)
+        text = f"{json.dumps(former.plain(), indent=2)}\n"
+        save(undo, text, mode=PRIVATE, force=force or earlier is not None, option="--undo-file")
+        http.send(plan.requests, remedy=f"Repeat the command, or undo it: --undo {undo}.")
     if as_json:
-        print_json(applied_document(exported, GATEWAYS[exported.gateway], plan.requests, undo, is_sent=target.apply))
+        print_json(applied_document(exported, GATEWAYS[exported.gateway], plan, undo, is_sent=target.apply))
     else:
         show_export(exported, GATEWAYS[exported.gateway])
-        show_applied(exported, plan.requests, undo, is_sent=target.apply)
+        show_applied(exported, plan, undo, is_sent=target.apply)
     return EXIT_UPSTREAM if workspace.failed else EXIT_FINDINGS if exported.left else 0
 
 
 def _undone(path: Path, to: str, api: GatewayApi, url: str, *, as_json: bool) -> int:
     former = read_undo(decode(read_text(path), str(path), toml=False), str(path), to)
     http = HttpApi(url)
-    requests = api.undo(former, api.state(http.read(api.paths), ()))
-    http.send(requests)
+    plan = api.undo(former, api.state(http.read(api.paths), ()))
+    http.send(plan.requests, remedy="Repeat the command.")
     if as_json:
-        print_json({"gateway": to, "restored": [one.what for one in requests]})
+        print_json({"gateway": to, "restored": [one.what for one in plan.requests], "kept": list(plan.kept)})
     else:
-        show(
-            f"Restored the former names with {count(len(requests), 'request')}." if requests else "Nothing to restore."
-        )
-    return 0
+        show_restored(plan)
+    return EXIT_FINDINGS if plan.kept else 0
 
 
 def _checked(exported: Export, names: NameTable, url: str, *, as_json: bool) -> int:

@@ -31,7 +31,6 @@ _ALIKE: Final = 0.6
 _MOST_REASONS: Final = 3
 _SHOWN: Final = 12
 _ALL: Final = "`truename renames list` shows all."
-_LEAST: Final = "Name some, or use --certain or --all."
 _STATES: Final = {"new": "undecided", "renamed": "redirected"}
 Tools = Annotated[str, Parameter(help="A tool by its new id or its old one, as fs@1/read@1.")]
 Was = Annotated[
@@ -99,7 +98,7 @@ def accept(
     days = said.settings.trust.renamed_for if listed_for is None else int(seconds_of(listed_for) // _DAY)
     until = listed_until(datetime.now(UTC).date(), days)
     with _book(said) as book:
-        found = _chosen(book, tools, certain=certain)
+        found = _chosen(book, tools, "--certain", certain=certain)
         if was is not None and len(found) != 1:
             raise UsageError(fact="--was is about one new tool", advice="Name one.")
         pairs = [(one, _old_of(one, book, was)) for one in found]
@@ -109,7 +108,7 @@ def accept(
                 (one, decisions.accept(one.id, old, by=whoami(), until=until, digest=digest or one.digest))
                 for one, old in pairs
             ]
-    return _told([(one, made is not None) for one, made in done], "accepted", as_json=as_json)
+    return _told([(one, made is not None) for one, made in done], "accepted", digest, as_json=as_json)
 
 
 @renames.command
@@ -123,10 +122,10 @@ def reject(
     """Say that new tools are none of those that left: each is judged by its own id from now on."""
     said = configuration(config)
     with _book(said) as book:
-        found = _chosen(book, tools, everything=everything)
+        found = _chosen(book, tools, "--all", everything=everything)
         with audited(said, "name", "rename_rejected", [about_rename(one) for one in found]):
             done = [(one, book.reject(one.id, by=whoami(), digest=digest or one.digest)) for one in found]
-    return _told([(one, made is not None) for one, made in done], "rejected", as_json=as_json)
+    return _told([(one, made is not None) for one, made in done], "rejected", digest, as_json=as_json)
 
 
 @renames.command
@@ -165,10 +164,10 @@ def _decisions(config: ServeConfig, book: RenameStore) -> Iterator[RenameDecisio
 
 
 def _chosen(
-    book: RenameStore, tools: Sequence[str], *, certain: bool = False, everything: bool = False
+    book: RenameStore, tools: Sequence[str], every: str, *, certain: bool = False, everything: bool = False
 ) -> list[ArrivedTool]:
     if not tools and not certain and not everything:
-        raise UsageError(fact="no tool is named", advice=_LEAST)
+        raise UsageError(fact="no tool is named", advice=f"Name some, or use {every}.")
     if tools:
         return _named(book, tools)
     return [one for one in book.arrived.values() if one.is_open and (everything or (certain and one.is_certain))]
@@ -267,7 +266,7 @@ def _plain(one: ArrivedTool, book: RenameStore) -> dict[str, object]:
     }
 
 
-def _told(done: Sequence[tuple[ArrivedTool, bool]], what: str, *, as_json: bool) -> int:
+def _told(done: Sequence[tuple[ArrivedTool, bool]], what: str, digest: str | None = None, *, as_json: bool) -> int:
     made = [one for one, is_done in done if is_done]
     if as_json:
         unchanged = [str(one.id) for one, is_done in done if not is_done]
@@ -277,7 +276,18 @@ def _told(done: Sequence[tuple[ArrivedTool, bool]], what: str, *, as_json: bool)
             if is_done:
                 show(styled(what.capitalize(), "bold"), f" {one.id}")
             else:
-                show(f"{one.id} was left unchanged: it is decided, or its definition or old id is another's.")
+                show(f"{one.id} was left unchanged: {_unchanged(one, what, digest)}.")
         if not done:
             show(f"No rename waits for a decision, so nothing was {what}. {_ALL}")
     return 0 if made else EXIT_FINDINGS
+
+
+def _unchanged(one: ArrivedTool, what: str, digest: str | None) -> str:
+    """Return why a tool was not decided on, by its state before."""
+    if what == "undone":
+        return "nobody has decided on it" if one.is_open else "the decision was changed meanwhile"
+    if digest not in {None, one.digest}:
+        return f"its definition has the digest {one.digest}"
+    if not one.is_open:
+        return f"it is {_STATES.get(one.word, one.word)} already; `truename renames undo {one.id}` takes that back"
+    return "it was decided on or changed meanwhile, or another tool was accepted as its old one"

@@ -68,6 +68,7 @@ def rename_in_clients(
     draft = _RenameDraft(renames, {absolute(path): raw for path, raw in (before or {}).items()})
     for several in by_client.values():
         client = _RenamedServers.of(several, renames, servers)
+        draft.add_unreadable(several)
         if client.keys:
             draft.add(client, several)
     changes = tuple(draft.changes())
@@ -92,6 +93,16 @@ class _RenameDraft:
                 self._texts.setdefault(path, {}).update(client.spelled(found))
             else:
                 self._add_names(client, _reloaded(found, files, self._changed.get(path)), path)
+
+    def add_unreadable(self, files: Sequence[FoundFile]) -> None:
+        """List the old names in files with syntax errors: nobody knows which servers and lists these have."""
+        for found in files:
+            path = absolute(found.path)
+            text = None if found.problem is None else _read_text(path, self._changed.get(path))
+            if text is not None:
+                lines = _Lines(text)
+                names = re.finditer(rf"{_any(self._renames)}(?!{_WORD})", text)
+                self._mention(path, [lines.edit(one.start(), one[0]) for one in names], "unreadable")
 
     def _add_names(self, client: _RenamedServers, found: FoundFile, path: Path) -> None:
         wanted: list[tuple[KeptName, str]] = []

@@ -166,6 +166,7 @@ REASONS: Final = {
     "more": "the file has more than are listed",
     "glob": "a pattern that matches the old name and not the new one: change it by hand",
     "unowned": "it does not say which server it means: change it by hand if it means the tool",
+    "unreadable": "the client's file has a syntax error: correct it, and repeat the rename",
     "managed": "a file of the administrators: ask them",
     "link": "a link to another file: change that file by hand",
     "encoding": "the file is not UTF-8, or too large: change it by hand",

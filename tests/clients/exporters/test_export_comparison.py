@@ -63,6 +63,37 @@ def test_a_description_that_the_gateway_changed_says_nothing_about_the_tool() ->
     assert compared([one | {"description": f"{one['description']} (by the gateway)"} for one in AS_EXPORTED]).is_equal
 
 
+def with_parameters(description: str, *parameters: str, name: str = "search") -> dict[str, Any]:
+    schema = {"type": "object", "properties": {one: {"type": "string"} for one in parameters}}
+    return {"name": name, "description": description, "inputSchema": schema}
+
+
+def test_a_name_with_neither_the_description_nor_the_parameters_of_its_tool_is_unknown() -> None:
+    names = table({"desk": [with_parameters("Search tickets.", "text")]})
+    export = exported("litellm", names)
+    found = compare(export, names, [with_parameters("Delete all.", "really", name="desk_search")])
+    reworded = compare(export, names, [with_parameters("Search them.", "text", name="desk_search")])
+    extended = compare(export, names, [with_parameters("Search tickets.", "text", "limit", name="desk_search")])
+
+    assert ([one.listed for one in found.unknown], found.matching, found.is_equal) == (["desk_search"], 0, False)
+    assert reworded.is_equal
+    assert extended.is_equal
+
+
+def test_of_tools_with_one_description_the_parameters_tell_which_it_is() -> None:
+    names = table({"desk": [with_parameters("Search.", "ticket")], "notes": [with_parameters("Search.", "note")]})
+    listed = [
+        with_parameters("Search.", "note", name="desk_search"),
+        with_parameters("Search.", "ticket", name="notes_search"),
+    ]
+    swapped = compare(exported("litellm", names), names, listed)
+
+    assert [(one.tool.listed, one.described.listed) for one in swapped.other] == [
+        ("desk_search", "notes_search"),
+        ("notes_search", "desk_search"),
+    ]
+
+
 def test_a_name_that_is_listed_twice_is_named() -> None:
     assert compared([*AS_EXPORTED, AS_EXPORTED[0]]).twice == ("desk_search",)
 

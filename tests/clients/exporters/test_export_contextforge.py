@@ -17,7 +17,7 @@ from truename.naming import resolve
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from truename.clients.exporters import ApiRequest
+    from truename.clients.exporters import ApiRequest, RestorePlan
 
 GATEWAY_PATH, TOOL_PATH = "/gateways?include_inactive=true&limit=0", "/tools?include_inactive=true&limit=0"
 
@@ -33,7 +33,7 @@ class Forge:
 
     def __init__(self, gateways: Mapping[str, Sequence[str]], separator: str = "-") -> None:
         self.separator = separator
-        self.gateways = [{"id": f"g{n}", "name": name} for n, name in enumerate(gateways)]
+        self.gateways: list[dict[str, Any]] = [{"id": f"g{n}", "name": name} for n, name in enumerate(gateways)]
         self.tools: dict[str, dict[str, Any]] = {}
         for number, (name, own) in enumerate(gateways.items()):
             for at, tool in enumerate(own):
@@ -46,6 +46,9 @@ class Forge:
         row = self.tools[id]
         row |= {"customName": custom, "customNameSlug": slug(custom, self.separator)}
         row["name"] = f"{row['gatewaySlug']}{self.separator}{row['customNameSlug']}"
+
+    def rename(self, id: str, custom: str) -> None:
+        self._name(id, custom)
 
     def answers(self) -> dict[str, object]:
         return {GATEWAY_PATH: self.gateways, TOOL_PATH: [dict(row) for row in self.tools.values()]}
@@ -70,6 +73,16 @@ def applied(forge: Forge, lists: Mapping[str, Sequence[str]], ledger: Ledger | N
     plan = api().plan(export, state)
     forge.take(plan.requests)
     return export, plan
+
+
+def restored(forge: Forge, values: Mapping[str, tuple[str, str]]) -> RestorePlan:
+    """Plan to undo an export: by id of the tool, its former name and the one that the export set."""
+    former = FormerValues(
+        gateway="contextforge",
+        values={id: {"custom_name": name} for id, (name, _) in values.items()},
+        written={id: {"custom_name": name} for id, (_, name) in values.items()},
+    )
+    return api().undo(former, api().state(forge.answers(), ()))
 
 
 @pytest.mark.parametrize(
@@ -151,8 +164,7 @@ def test_nothing_is_sent_twice() -> None:
 
 def test_tools_that_swap_names_get_one_in_between() -> None:
     forge = Forge({"desk": ["a", "b", "c"]})
-    former = FormerValues(gateway="contextforge", values={"t0.0": "b", "t0.1": "c", "t0.2": "a"})
-    forge.take(api().undo(former, api().state(forge.answers(), ())))
+    forge.take(restored(forge, {"t0.0": ("b", "a"), "t0.1": ("c", "b"), "t0.2": ("a", "c")}).requests)
 
     assert forge.names() == {("g0", "a"): "desk-b", ("g0", "b"): "desk-c", ("g0", "c"): "desk-a"}
 
@@ -160,14 +172,111 @@ def test_tools_that_swap_names_get_one_in_between() -> None:
 def test_undoing_restores_what_was_there() -> None:
     lists = {"desk": ["getTicket", "search"], "notes": ["listNotes"]}
     forge = Forge(lists)
-    forge.take(
-        api().undo(FormerValues(gateway="contextforge", values={"t0.0": "mine"}), api().state(forge.answers(), ()))
-    )
+    forge.rename("t0.0", "mine")
     before = forge.names()
     _, plan = applied(forge, lists)
-    forge.take(api().undo(plan.former, api().state(forge.answers(), ())))
+    undone = api().undo(plan.former, api().state(forge.answers(), ()))
+    forge.take(undone.requests)
 
-    assert forge.names() == before
+    assert (forge.names(), undone.kept) == (before, ())
+    assert [(one.tool, one.former, one.written) for one in plan.replaced] == [("getTicket", "mine", "get_ticket")]
+
+
+def test_undoing_leaves_a_name_that_was_given_since_or_that_another_tool_has() -> None:
+    forge = Forge({"desk": ["a", "b", "c"]})
+    values = {"t0.0": ("mine", "a"), "t0.1": ("theirs", "b_set"), "t0.2": ("b", "c"), "gone": ("x", "y")}
+    undone = restored(forge, values)
+    forge.take(undone.requests)
+
+    assert forge.names() == {("g0", "a"): "desk-mine", ("g0", "b"): "desk-b", ("g0", "c"): "desk-c"}
+    assert all(what in str(undone.kept) for what in ("'b' was renamed", "'c' stays 'c'", "'gone' is not"))
+    assert len(undone.kept) == 3
+
+
+def test_two_tools_that_shall_get_one_name_are_not_sent() -> None:
+    undone = restored(Forge({"desk": ["a", "b"]}), {"t0.0": ("x", "a"), "t0.1": ("X", "b")})
+
+    assert [one.path for one in undone.requests] == ["/tools/t0.0"]
+    assert len(undone.kept) == 1
+
+
+@pytest.mark.parametrize(
+    "stale", [{"old": "get_ticket"}, {"old": "get-ticket"}, {"old": "search", "search": "get_ticket"}]
+)
+def test_a_tool_outside_of_the_export_keeps_its_name_and_the_exported_one_is_listed(stale: dict[str, str]) -> None:
+    forge = Forge({"desk": ["getTicket", "search", "old"]})
+    ids = {row["originalName"]: id for id, row in forge.tools.items()}
+    for tool in sorted(stale, reverse=True):
+        forge.rename(ids[tool], stale[tool])
+    _, plan = applied(forge, {"desk": ["getTicket", "search"]})
+
+    assert "getTicket" in [one.tool for one in plan.left]
+    assert all("keeps it" in one.reason for one in plan.left)
+    assert plan.requests == ()
+
+
+def test_the_name_in_between_is_one_that_no_tool_has() -> None:
+    forge = Forge({"desk": ["a", "b", "c"]})
+    swap = {"t0.0": ("b", "a"), "t0.1": ("a", "b")}
+    between = restored(forge, swap).requests[0].body["custom_name"]
+    forge.rename("t0.2", between)
+    forge.take(restored(forge, swap).requests)
+
+    assert forge.names() == {
+        ("g0", "a"): "desk-b",
+        ("g0", "b"): "desk-a",
+        ("g0", "c"): f"desk-{slug(between)}",
+    }
+
+
+def test_an_undo_file_of_two_exports_restores_what_was_before_the_first() -> None:
+    lists = {"desk": ["getTicket", "search"]}
+    forge = Forge(lists)
+    forge.rename("t0.0", "x")
+    forge.rename("t0.1", "get_ticket")
+    forge.rename("t0.0", "search")
+    before = forge.names()
+    names = table(lists)
+    state = api().state(forge.answers(), sought(names))
+    export = exported("contextforge", names, known_as=state.known_as)
+    first = api().plan(export, state)
+    forge.take(first.requests[:1])
+    second = api().plan(export, api().state(forge.answers(), sought(names)))
+    forge.take(second.requests)
+    undone = api().undo(
+        first.former.before(second.former, api().is_passing), api().state(forge.answers(), sought(names))
+    )
+    forge.take(undone.requests)
+
+    assert (forge.names(), undone.kept) == (before, ())
+
+
+@pytest.mark.parametrize(
+    "changes", [{"gatewayId": {"x": 1}}, {"gatewayId": []}, {"originalName": ["a"]}, {"customName": {"a": 1}}]
+)
+def test_a_tool_whose_fields_are_no_texts_harms_nothing(changes: dict[str, object]) -> None:
+    forge = Forge({"desk": ["getTicket", "other"]})
+    forge.tools["t0.1"] |= changes
+    _, plan = applied(forge, {"desk": ["getTicket"]})
+
+    assert [one.path for one in plan.requests] == ["/tools/t0.0"]
+
+
+@pytest.mark.parametrize("id", [None, "", 7, "..", ["a"], {}])
+def test_a_tool_without_an_id_is_an_error(id: object) -> None:
+    forge = Forge({"desk": ["getTicket"]})
+    forge.tools["t0.0"]["id"] = id
+    with pytest.raises(ConfigError):
+        api().state(forge.answers(), ())
+
+
+@pytest.mark.parametrize("id", [None, 7, ["a"], {}])
+def test_a_gateway_without_an_id_has_no_tools(id: object) -> None:
+    forge = Forge({"desk": ["getTicket"]})
+    forge.gateways[0]["id"] = id
+    _, plan = applied(forge, {"desk": ["getTicket"]})
+
+    assert (plan.requests, [one.tool for one in plan.left]) == ((), ["getTicket"])
 
 
 def test_missing_gateways_and_tools_are_listed() -> None:
@@ -194,10 +303,3 @@ def test_an_id_from_an_answer_is_one_segment_of_a_path() -> None:
 def test_an_answer_that_is_no_list_of_objects_is_an_error(answer: object) -> None:
     with pytest.raises(ConfigError):
         api().state({GATEWAY_PATH: [], TOOL_PATH: answer}, ())
-
-
-@pytest.mark.parametrize("name", [None, 7, "", ["a"]])
-def test_an_undo_file_without_a_name_is_an_error(name: object) -> None:
-    state = api().state(Forge({"desk": ["a"]}).answers(), ())
-    with pytest.raises(ConfigError):
-        api().undo(FormerValues(gateway="contextforge", values={"t0.0": name}), state)

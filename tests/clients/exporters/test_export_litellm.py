@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,6 +11,9 @@ from truename.catalog import Catalog
 from truename.clients.exporters import GATEWAYS, FormerValues, GatewayApi
 from truename.errors import ConfigError
 from truename.naming import project
+
+if TYPE_CHECKING:
+    from truename.clients.exporters import RestorePlan
 
 PATH = "/v1/mcp/server"
 LISTS = {"desk": ["search", "getTicket"], "notes-mcp": ["search"]}
@@ -54,7 +57,8 @@ def test_one_request_sets_all_names_of_a_server_and_finds_it_by_its_spelling() -
         ),
         ("PUT", PATH, {"server_id": "2", "tool_name_to_display_name": {"search": "notes_search"}}),
     ]
-    assert plan.former.values == {"1": {}, "2": {}}
+    assert plan.former.values == {"1": {"search": None, "getTicket": None}, "2": {"search": None}}
+    assert plan.replaced == ()
 
 
 def test_nothing_is_sent_for_names_that_are_set() -> None:
@@ -73,7 +77,8 @@ def test_a_display_name_of_a_tool_that_the_export_lacks_stays_unless_it_is_a_nam
         "search": "desk_search",
         "getTicket": "desk_get_ticket",
     }
-    assert plan.former.values["1"] == present
+    assert plan.former.values["1"] == {"stolen": "notes_search", "search": None, "getTicket": None}
+    assert [(one.tool, one.former, one.written) for one in plan.replaced] == [("stolen", "notes_search", None)]
 
 
 def test_a_server_that_is_missing_ambiguous_or_in_the_file_is_listed() -> None:
@@ -112,12 +117,48 @@ def test_a_name_that_its_api_refuses_is_listed() -> None:
 
 
 def test_undoing_restores_the_former_names_of_servers_that_are_still_there() -> None:
-    present = row("desk", "1", tool_name_to_display_name={"search": "desk_search"})
-    state = api().state({PATH: [present]}, ())
-    former = FormerValues(gateway="litellm", values={"1": {"search": "mine"}, "gone": {"a": "b"}})
-    requests = api().undo(former, state)
+    undone = restored({"search": "desk_search"}, {"search": "mine"}, {"search": "desk_search"})
 
-    assert [one.body for one in requests] == [{"server_id": "1", "tool_name_to_display_name": {"search": "mine"}}]
+    assert [one.body for one in undone.requests] == [
+        {"server_id": "1", "tool_name_to_display_name": {"search": "mine"}}
+    ]
+    assert [one for one in undone.kept if "'gone' is not there" in one]
+
+
+def test_undoing_leaves_names_that_were_given_since() -> None:
+    present = {"search": "by_hand", "getTicket": "desk_get_ticket", "later": "new_name"}
+    undone = restored(
+        present, {"search": "mine", "getTicket": None}, {"search": "desk_search", "getTicket": "desk_get_ticket"}
+    )
+
+    assert [one.body["tool_name_to_display_name"] for one in undone.requests] == [
+        {"search": "by_hand", "later": "new_name"}
+    ]
+    assert [one for one in undone.kept if "'search'" in one and "'by_hand'" in one]
+
+
+def test_a_server_there_is_given_to_one_server_of_the_export_only() -> None:
+    lists = {"desk": ["search"], "Desk_": ["find"], "DESK": ["ask"]}
+    exact = planned([row("desk", "1")], lists)
+    neither = planned([row("d.e.s.k", "1", url="http://x")], lists)
+
+    assert [(one.what, one.body["server_id"]) for one in exact.requests] == [("desk", "1")]
+    assert sorted(one.server for one in exact.left) == ["DESK", "Desk_"]
+    assert neither.requests == ()
+
+
+def test_servers_that_share_an_address_are_found_by_their_names_only() -> None:
+    names = table({"desk": ["search"], "notes": ["search"]})
+    rows = [row("one", "1", url="http://127.0.0.1/all")]
+    state = api().state({PATH: rows}, sought(names, desk="http://127.0.0.1/all", notes="http://127.0.0.1/all"))
+
+    assert state.matched == {}
+
+
+def restored(present: dict[str, str], former: dict[str, str | None], written: dict[str, str | None]) -> RestorePlan:
+    state = api().state({PATH: [row("desk", "1", tool_name_to_display_name=present)]}, ())
+    values: dict[str, dict[str, str | None]] = {"1": former, "gone": {"a": "b"}}
+    return api().undo(FormerValues(gateway="litellm", values=values, written={"1": written}), state)
 
 
 @pytest.mark.parametrize("answer", [None, {}, "x", [1], [None], {"detail": "no"}])
@@ -130,10 +171,3 @@ def test_an_answer_that_is_no_list_of_objects_is_an_error(answer: object) -> Non
 def test_an_id_that_is_no_short_text_is_an_error(id: object) -> None:
     with pytest.raises(ConfigError):
         planned([{**row("desk", ""), "server_id": id}, row("notes_mcp", "2")])
-
-
-@pytest.mark.parametrize("names", [None, [], "x", {"search": 7}, {"search": None}])
-def test_an_undo_file_without_names_is_an_error(names: object) -> None:
-    state = api().state({PATH: [row("desk", "1")]}, ())
-    with pytest.raises(ConfigError):
-        api().undo(FormerValues(gateway="litellm", values={"1": names}), state)

@@ -6,6 +6,8 @@ from truename.clients.exporters.api import (
     FormerValues,
     GatewayApi,
     GatewayState,
+    ReplacedName,
+    RestorePlan,
     SoughtServer,
     read_undo,
 )
@@ -27,6 +29,8 @@ __all__ = [
     "GatewayState",
     "InexpressibleTool",
     "ListComparison",
+    "ReplacedName",
+    "RestorePlan",
     "SoughtServer",
     "choose_prefixes",
     "compare",

@@ -10,14 +10,26 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.clients.exporters.api import ApiPlan, ApiRequest, FormerValues, GatewayState, in_path, match, objects
+from truename.clients.exporters.api import (
+    ApiPlan,
+    ApiRequest,
+    FormerValues,
+    GatewayState,
+    ReplacedName,
+    RestorePlan,
+    in_path,
+    match,
+    objects,
+    text_of,
+)
 from truename.clients.exporters.export import Export, ExportedTool, InexpressibleTool
 from truename.clients.exporters.shapes import ShapedNames, choose_prefixes
-from truename.errors import ConfigError, excerpt
+from truename.errors import excerpt
 from truename.identity import digest_of, fold
 
 if TYPE_CHECKING:
@@ -34,13 +46,15 @@ CONTEXTFORGE: Final = "contextforge"
 _FILE: Final = "custom-names.json"
 _GATEWAYS: Final = "/gateways?include_inactive=true&limit=0"
 _TOOLS: Final = "/tools?include_inactive=true&limit=0"
+_FIELD: Final = "custom_name"
 _SEPARATOR: Final = "-"
 _SEPARATORS: Final = ("--", "-", "_", ".")
 _CONTRACTION: Final = re.compile(r"(\w)'(\w)")
 _OTHERS: Final = re.compile(r"[\W_]+")
 _LETTERS: Final = {"æ": "ae", "ß": "ss", "ø": "o"}
-_NO_GATEWAY: Final = "ContextForge has no gateway of this name, or several: register it there"
+_NO_GATEWAY: Final = "ContextForge has no gateway that is only this server: register it there under its own name"
 _NO_TOOL: Final = "ContextForge has no such tool of this gateway: refresh the gateway there"
+_HELD: Final = "tool {} of this gateway has the name, and keeps it: rename or delete that one there"
 _NO_SLUG: Final = "its gateway's name has no letter or digit that a slug keeps: give the gateway another name"
 
 
@@ -117,6 +131,8 @@ class ContextForgeApi:
     def state(self, listed: Mapping[str, object], servers: Sequence[SoughtServer]) -> GatewayState:
         """Return gateways and tools; the separator is that of a listed name, between the two slugs."""
         gateways, tools = (objects(listed[path], path) for path in self.paths)
+        for row in tools:
+            in_path(row.get("id"), _TOOLS)
         matched = match(gateways, servers, ("name",))
         return GatewayState(
             listed=MappingProxyType({_GATEWAYS: gateways, _TOOLS: tools}),
@@ -128,8 +144,8 @@ class ContextForgeApi:
     def plan(self, export: Export, state: GatewayState) -> ApiPlan:
         """Return a request for each tool whose custom name differs, in an order in which no two names are equal."""
         gateways = state.matched
-        rows = {(row.get("gatewayId"), row.get("originalName")): row for row in state.listed[_TOOLS]}
-        changes: list[tuple[Mapping[str, Any], str]] = []
+        rows = {(_gateway(row), text_of(row, "originalName")): row for row in state.listed[_TOOLS]}
+        changes: list[_CustomName] = []
         left = [
             InexpressibleTool(server=server, tool="", reason=_NO_GATEWAY)
             for server in export.values
@@ -138,30 +154,76 @@ class ContextForgeApi:
         for one in export.tools:
             if one.server not in gateways:
                 continue
-            row = rows.get((gateways[one.server].get("id"), one.tool))
+            row = rows.get((text_of(gateways[one.server], "id"), one.tool))
             if row is None:
-                left.append(
-                    InexpressibleTool(id=one.id, server=one.server, tool=one.tool, name=one.name, reason=_NO_TOOL)
-                )
+                left.append(_inexpressible(one, _NO_TOOL))
             elif row.get("customName") != one.written:
-                changes.append((row, one.written))
-        former = {str(row["id"]): _custom(row) for row, _ in changes}
+                changes.append(_CustomName(row=row, name=one.written, tool=one))
+        changes, blocked = _possible(changes, state)
+        left += (_inexpressible(one.tool, reason) for one, reason in blocked if one.tool is not None)
         return ApiPlan(
             requests=tuple(_ordered(changes, state)),
-            former=FormerValues(gateway=CONTEXTFORGE, values=former),
+            former=FormerValues(
+                gateway=CONTEXTFORGE,
+                values={one.id: {_FIELD: _custom(one.row)} for one in changes},
+                written={one.id: {_FIELD: one.name} for one in changes},
+            ),
             left=tuple(left),
+            replaced=tuple(self._replaced(changes)),
         )
 
-    def undo(self, former: FormerValues, state: GatewayState) -> tuple[ApiRequest, ...]:
-        """Return a request for each tool whose custom name is not the former one; others are gone."""
-        rows = {row.get("id"): row for row in state.listed[_TOOLS]}
-        wanted = [(rows[id], name) for id, name in former.values.items() if id in rows]
-        for row, name in wanted:
-            if not isinstance(name, str) or not name:
-                raise ConfigError(
-                    file="the undo file", key=f"values.{row.get('id')}", problem="it is no name", remedy="Give another."
-                )
-        return tuple(_ordered([(row, name) for row, name in wanted if row.get("customName") != name], state))
+    def _replaced(self, changes: Sequence[_CustomName]) -> Iterator[ReplacedName]:
+        for one in changes:
+            former, own = _custom(one.row), text_of(one.row, "originalName")
+            if one.tool is not None and former != own and not self.is_passing(one.id, former):
+                yield ReplacedName(server=one.tool.server, tool=one.tool.tool, former=former, written=one.name)
+
+    def undo(self, former: FormerValues, state: GatewayState) -> RestorePlan:
+        """Return a request for each tool whose custom name the export set."""
+        rows = {row["id"]: row for row in state.listed[_TOOLS]}
+        changes: list[_CustomName] = []
+        kept: list[str] = []
+        for id, names in former.values.items():
+            name = names.get(_FIELD)
+            if id not in rows or name is None:
+                kept.append(f"Tool {excerpt(id)} is not there any more.")
+                continue
+            now, what = _custom(rows[id]), excerpt(str(rows[id].get("originalName")))
+            if now == former.written.get(id, {}).get(_FIELD) or self.is_passing(id, now):
+                changes.append(_CustomName(row=rows[id], name=name))
+            elif now != name:
+                kept.append(f"Tool {what} was renamed since: it stays {excerpt(now)}.")
+        possible, blocked = _possible([one for one in changes if _custom(one.row) != one.name], state)
+        for one, reason in blocked:
+            kept.append(
+                f"Tool {excerpt(str(one.row.get('originalName')))} stays {excerpt(_custom(one.row))}: {reason}."
+            )
+        return RestorePlan(requests=tuple(_ordered(possible, state)), kept=tuple(kept))
+
+    def is_passing(self, id: str, name: str | None) -> bool:
+        """Return whether a name ends as those that `_ordered` gives in between."""
+        return name is not None and name.endswith(_passing(id))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CustomName:
+    """A tool there, and the custom name that it gets; the exported tool, if it is one's name that is set."""
+
+    row: Mapping[str, Any]
+    name: str
+    tool: ExportedTool | None = None
+
+    @property
+    def id(self) -> str:
+        return str(self.row["id"])
+
+
+def _inexpressible(one: ExportedTool, reason: str) -> InexpressibleTool:
+    return InexpressibleTool(id=one.id, server=one.server, tool=one.tool, name=one.name, reason=reason)
+
+
+def _gateway(row: Mapping[str, Any]) -> str | None:
+    return text_of(row, "gatewayId")
 
 
 def _separator(row: Mapping[str, Any]) -> str | None:
@@ -172,37 +234,69 @@ def _separator(row: Mapping[str, Any]) -> str | None:
 
 
 def _custom(row: Mapping[str, Any]) -> str:
-    return str(row.get("customName") or row.get("originalName"))
+    return text_of(row, "customName") or str(row.get("originalName"))
 
 
-def _ordered(changes: Sequence[tuple[Mapping[str, Any], str]], state: GatewayState) -> Iterator[ApiRequest]:
-    """Yield requests so that each name is free when a tool gets it; tools that swap names get one in between first."""
-    taken = {_key(row, _custom(row)): row.get("id") for row in state.listed[_TOOLS]}
+def _possible(
+    changes: Sequence[_CustomName], state: GatewayState
+) -> tuple[list[_CustomName], list[tuple[_CustomName, str]]]:
+    """Return the changes that can be made, and the others with the reason: a tool has the name and keeps it."""
+    holders = {_key(row, _custom(row)): row for row in state.listed[_TOOLS]}
+    first: dict[tuple[object, str], _CustomName] = {}
+    left, blocked = list(changes), list[tuple[_CustomName, str]]()
+    while True:
+        moving = {one.id for one in left}
+        first = {_key(one.row, one.name): one for one in reversed(left)}
+        found: list[tuple[_CustomName, str]] = []
+        for one in left:
+            key = _key(one.row, one.name)
+            holder = holders.get(key)
+            if holder is not None and holder["id"] not in moving:
+                found.append((one, _HELD.format(excerpt(str(holder.get("originalName"))))))
+            elif first[key] is not one:
+                found.append((one, _HELD.format(excerpt(str(first[key].row.get("originalName"))))))
+        if not found:
+            return left, blocked
+        blocked += found
+        left = [one for one in left if all(one is not other for other, _ in found)]
+
+
+def _ordered(changes: Sequence[_CustomName], state: GatewayState) -> Iterator[ApiRequest]:
+    """Yield requests so that each name is free when a tool gets it; tools that swap names get one in between first.
+
+    The names are of no tool that keeps its name: see `_possible`.
+    """
+    taken = {_key(row, _custom(row)): row["id"] for row in state.listed[_TOOLS]}
     left = list(changes)
     while left:
-        ready = [(row, name) for row, name in left if taken.get(_key(row, name), row.get("id")) == row.get("id")]
+        ready = [one for one in left if taken.get(_key(one.row, one.name), one.id) == one.id]
         if not ready:
-            row, name = left[0]
-            between = f"{name}_{digest_of(str(row.get('id')), 8)}"
-            _move(taken, row, between)
-            yield _put(row, between)
+            first = left[0]
+            free = (f"{first.name}{more or ''}{_passing(first.id)}" for more in count())
+            between = next(name for name in free if _key(first.row, name) not in taken)
+            _move(taken, first.row, between)
+            yield _put(first.row, between)
             continue
-        for row, name in ready:
-            _move(taken, row, name)
-            yield _put(row, name)
+        for one in ready:
+            _move(taken, one.row, one.name)
+            yield _put(one.row, one.name)
         left = [one for one in left if one not in ready]
 
 
+def _passing(id: str) -> str:
+    return f"_{digest_of(id, 8)}"
+
+
 def _move(taken: dict[tuple[object, str], object], row: Mapping[str, Any], name: str) -> None:
-    for key in [key for key, id in taken.items() if id == row.get("id")]:
+    for key in [key for key, id in taken.items() if id == row["id"]]:
         del taken[key]
-    taken[_key(row, name)] = row.get("id")
+    taken[_key(row, name)] = row["id"]
 
 
 def _key(row: Mapping[str, Any], name: str) -> tuple[object, str]:
-    return row.get("gatewayId"), fold(name)
+    return _gateway(row), fold(name)
 
 
 def _put(row: Mapping[str, Any], name: str) -> ApiRequest:
     path = f"/tools/{in_path(row.get('id'), _TOOLS)}"
-    return ApiRequest(method="PUT", path=path, body={"custom_name": name}, what=str(row.get("originalName")))
+    return ApiRequest(method="PUT", path=path, body={_FIELD: name}, what=str(row.get("originalName")))

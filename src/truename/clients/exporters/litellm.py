@@ -11,9 +11,19 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from truename.clients.exporters.api import ApiPlan, ApiRequest, FormerValues, GatewayState, in_path, match, objects
+from truename.clients.exporters.api import (
+    ApiPlan,
+    ApiRequest,
+    FormerValues,
+    GatewayState,
+    ReplacedName,
+    RestorePlan,
+    in_path,
+    match,
+    objects,
+)
 from truename.clients.exporters.export import Export, ExportedTool, InexpressibleTool
-from truename.errors import ConfigError, excerpt
+from truename.errors import excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -75,7 +85,9 @@ class LiteLlmApi:
         matched = state.matched
         left = [*_unmatched(export, matched), *_shown_elsewhere(export, rows, matched)]
         requests: list[ApiRequest] = []
-        former: dict[str, Any] = {}
+        former: dict[str, dict[str, str | None]] = {}
+        written: dict[str, dict[str, str | None]] = {}
+        replaced: list[ReplacedName] = []
         for server, wanted in export.values.items():
             row = matched.get(server)
             if row is None or row.get("is_config") is True:
@@ -86,23 +98,54 @@ class LiteLlmApi:
             changed = {tool: name for tool, name in kept.items() if name not in export.listed()} | dict(wanted)
             if changed != present:
                 requests.append(_put(row, changed, server))
-                former[_id(row)] = present
-        return ApiPlan(requests=tuple(requests), former=FormerValues(gateway=LITELLM, values=former), left=tuple(left))
-
-    def undo(self, former: FormerValues, state: GatewayState) -> tuple[ApiRequest, ...]:
-        """Return a request for each server whose display names are not the former ones; others are gone."""
-        rows = {_id(row): row for row in state.listed[_SERVERS]}
-        return tuple(
-            _put(rows[id], _texts(names, id), str(rows[id].get("server_name")))
-            for id, names in former.values.items()
-            if id in rows and _names(rows[id]) != _texts(names, id)
+                tools = [tool for tool in {**present, **changed} if present.get(tool) != changed.get(tool)]
+                former[_id(row)] = {tool: present.get(tool) for tool in tools}
+                written[_id(row)] = {tool: changed.get(tool) for tool in tools}
+                replaced += (
+                    ReplacedName(server=server, tool=tool, former=present[tool], written=changed.get(tool))
+                    for tool in tools
+                    if tool in present
+                )
+        return ApiPlan(
+            requests=tuple(requests),
+            former=FormerValues(gateway=LITELLM, values=former, written=written),
+            left=tuple(left),
+            replaced=tuple(replaced),
         )
+
+    def undo(self, former: FormerValues, state: GatewayState) -> RestorePlan:
+        """Return a request for each server with a display name that the export set."""
+        rows = {_id(row): row for row in state.listed[_SERVERS]}
+        requests: list[ApiRequest] = []
+        kept: list[str] = []
+        for id, names in former.values.items():
+            if id not in rows:
+                kept.append(f"Server {excerpt(id)} is not there any more.")
+                continue
+            server, present = str(rows[id].get("server_name")), _names(rows[id])
+            restored: dict[str, str | None] = {**present}
+            for tool, name in names.items():
+                now = present.get(tool)
+                if now == former.written.get(id, {}).get(tool):
+                    restored[tool] = name
+                elif now != name:
+                    kept.append(
+                        f"Tool {excerpt(tool)} of {excerpt(server)} was renamed since: it stays {excerpt(str(now))}."
+                    )
+            wanted = {tool: name for tool, name in restored.items() if name is not None}
+            if wanted != present:
+                requests.append(_put(rows[id], wanted, server))
+        return RestorePlan(requests=tuple(requests), kept=tuple(kept))
+
+    def is_passing(self, id: str, name: str | None) -> bool:  # noqa: ARG002 - the signature of `GatewayApi`
+        """Return False: one request sets all names of a server."""
+        return False
 
 
 def _unmatched(export: Export, matched: Mapping[str, Mapping[str, Any]]) -> Iterator[InexpressibleTool]:
     for server in export.values:
         if server not in matched:
-            reason = "LiteLLM has no server of this name, or several: add it through its API"
+            reason = "LiteLLM has no server that is only this one: add it through its API, under its own name"
             yield InexpressibleTool(server=server, tool="", reason=reason)
         elif matched[server].get("is_config") is True:
             reason = "it is in LiteLLM's file, which ignores display names: add it through the API instead"
@@ -126,14 +169,6 @@ def _shown_elsewhere(
 def _names(row: Mapping[str, Any]) -> dict[str, str]:
     names = row.get(_FIELD)
     return {str(tool): str(name) for tool, name in names.items()} if isinstance(names, dict) else {}
-
-
-def _texts(names: object, id: str) -> dict[str, str]:
-    if not isinstance(names, dict) or not all(isinstance(one, str) for one in names.values()):
-        raise ConfigError(
-            file="the undo file", key=f"values.{id}", problem="it is not a table of names", remedy="Give another file."
-        )
-    return names
 
 
 def _id(row: Mapping[str, Any]) -> str:

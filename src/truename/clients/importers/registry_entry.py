@@ -30,6 +30,16 @@ Values = dict[str, Any]
 _PLACEHOLDER: Final = re.compile(r"\{([A-Za-z0-9_.-]{1,100})\}")
 _VERSION: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+_-]{0,254}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
+# Variables with which npx, uvx, docker, their runtimes or the loader run other code, or take a package from elsewhere.
+_STEERING: Final = re.compile(
+    r"(LD|DYLD|NPM|UV|PIP|DOCKER)_\w+|GIT_(SSH|CONFIG|EXEC|PROXY|ASKPASS)\w*"
+    r"|NODE_(OPTIONS|PATH|EXTRA_CA_CERTS|TLS_REJECT_UNAUTHORIZED)"
+    r"|PYTHON(PATH|HOME|STARTUP|USERBASE|EXECUTABLE|PLATLIBDIR|BREAKPOINT)"
+    r"|(HTTPS?|ALL)_PROXY|SSL_CERT_(FILE|DIR)|(REQUESTS|CURL)_CA_BUNDLE"
+    r"|PATH|PATHEXT|HOME|USERPROFILE|(LOCAL)?APPDATA|XDG_\w+|SHELL|COMSPEC|BASH_ENV|ENV|IFS|PERL5(OPT|LIB)|RUBY(OPT|LIB)"
+    r"|(JAVA_TOOL|JDK_JAVA|_JAVA)_OPTIONS",
+    re.ASCII | re.IGNORECASE,
+)
 _MOST: Final = 200
 # Fields for people, and about the entry itself.
 _ABOUT: Final = (
@@ -210,10 +220,12 @@ class _EntryReading:
         if (hint := taken.text("runtimeHint")) not in {None, runtime.command}:
             raise ValueError(f"its runtime {excerpt(hint or '')} is not {runtime.command}")
         self._check_host(taken.text("registryBaseUrl"), runtime.command)
+        self._check_host(taken.text("registry_base_url"), runtime.command)
         transport = taken.inside("transport").text("type")
         if transport not in {None, "stdio"}:
             raise ValueError(f"it speaks {excerpt(transport or '')}, and has to be started by hand")
         env = dict(self._values(taken.items("environmentVariables"), _VARIABLE, "variable"))
+        self._check_variables(env)
         options = [*self._arguments(taken.items("runtimeArguments"))]
         if options:
             shown = excerpt(" ".join(options))
@@ -225,6 +237,12 @@ class _EntryReading:
         own = self._arguments(taken.items("packageArguments"))
         args = (*runtime.before, *passed, *options, *words, *own)
         return self._server(command=runtime.command, args=args, env=MappingProxyType(env))
+
+    def _check_variables(self, env: Values) -> None:
+        """Raise `ValueError` for a variable of programs that start packages, unless its value is the user's own."""
+        for name, text in env.items():
+            if _STEERING.fullmatch(name) and text != self._reference(name):
+                raise ValueError(f"it sets {excerpt(name)}, which can run other code or take packages from elsewhere")
 
     def _check_host(self, address: str | None, command: str) -> None:
         """Raise `ValueError` for a package whose registry is not the one that the user named."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import asynccontextmanager, closing
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -98,10 +99,11 @@ class Console:
         self._tools = ToolRows()
         self._near = NearNames()
         self._secrets = gateway.config, SecretTexts(gateway.config)
+        self._mark = partial(values.mark, "console form")
         self._deciding = anyio.Lock()
         self._computing = anyio.CapacityLimiter(_MOST_COMPUTING)
         self._sessions = BrowserSessions(values, front.authenticators, is_secure=front.here.startswith("https://"))
-        self._login = ConsoleLogin(gateway, front, self._sessions)
+        self._login = ConsoleLogin(gateway, front, self._sessions, values)
         self._routes = [(Route(f"{ROOT}{one.path}", lambda _: None, methods=[one.method]), one) for one in ROUTES]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -158,6 +160,7 @@ class Console:
             deciding=self._deciding,
             computing=self._computing,
             here=self._here,
+            mark=self._mark,
             session=session,
             role=role,
             query=request.query_params,

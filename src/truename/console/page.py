@@ -33,6 +33,7 @@ class PageRequest:
     """A request of somebody whose role allows it.
 
     ``secrets`` hides secrets in texts, ``deciding`` keeps decisions one after the other, ``here`` is the gateway's URL.
+    ``mark`` returns what a form carries for a content that it decides on and that the person may not see in full.
     ``computing`` is for the threads of what takes long: more at once would keep the event loop from its turn.
     ``form`` has the fields of a change, and is None for a page.
     """
@@ -46,6 +47,7 @@ class PageRequest:
     deciding: anyio.Lock
     computing: anyio.CapacityLimiter
     here: str
+    mark: Callable[[object], str]
     session: BrowserSession
     role: Role
     query: QueryParams

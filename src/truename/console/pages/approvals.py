@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from hashlib import sha256
+import hmac
 from typing import TYPE_CHECKING, Final, TypeVar, get_args
 
 from anyio import to_thread
@@ -38,6 +37,7 @@ _SCOPES: Final = {
 }
 _GONE: Final = "This call does not wait any more: somebody decided on it, or its time is over."
 _CHANGED: Final = "This call, or the definition of its tool, is not the one that the page showed. Look at it again."
+_REVOKED: Final = "There is no such decision any more."
 _MOST_WAITING: Final = 100
 _MOST_DECISIONS: Final = 200
 
@@ -50,7 +50,7 @@ async def _show(asked: PageRequest) -> Page:
     shown = waiting[:_MOST_WAITING]
     hidden = asked.gateway.config.settings.audit.hide
     values = {
-        "waiting": [(one, _mark(one), hidden_arguments(one.arguments, hidden)) for one in shown],
+        "waiting": [(one, asked.mark(_shown(one)), hidden_arguments(one.arguments, hidden)) for one in shown],
         "count": len(waiting),
         "decided": decided[::-1][:_MOST_DECISIONS],
         "decided_count": len(decided),
@@ -74,7 +74,7 @@ async def _decide_now(asked: PageRequest, scope: Scope, *, is_approved: bool) ->
     waiting, listed = await _with_decisions(gateway, lambda found: _pending(found, key))
     if waiting is None or listed is None:
         raise RefusedError(409, _GONE)
-    if asked.field("shown") != _mark(listed):
+    if not hmac.compare_digest(asked.field("shown").encode(), asked.mark(_shown(listed)).encode()):
         raise RefusedError(409, _CHANGED)
     if scope not in waiting.scopes:
         raise RefusedError(400, "The client of this call has no session; choose another scope.")
@@ -108,10 +108,11 @@ async def _revoke_now(asked: PageRequest) -> Response:
     gateway, key = asked.gateway, asked.path["key"]
     known = await _with_decisions(gateway, lambda found: found.grant(key))
     if known is None:
-        raise RefusedError(409, "There is no such decision any more.")
+        raise RefusedError(409, _REVOKED)
     record = {"what": "revoked", **about_grant(known), "by": asked.session.principal.key, "via": _VIA}
     async with gateway.audit.deciding("approval", record):
-        await _with_decisions(gateway, lambda found: found.revoke(key))
+        if await _with_decisions(gateway, lambda found: found.revoke(key)) is None:
+            raise RefusedError(409, _REVOKED)
     return RedirectResponse(_HERE, 303)
 
 
@@ -124,10 +125,9 @@ def _pending(found: ApprovalDecisions, key: str) -> tuple[PendingCall | None, Li
     return waiting, None if waiting is None else found.listed_request(waiting)
 
 
-def _mark(one: ListedApproval) -> str:
-    """Return a digest of what is shown of a pending call: a form decides only on that."""
-    shown = [*(one.key, one.principal, one.arguments, one.wire_name, one.state), *map(str, one.subject), *one.scopes]
-    return sha256(json.dumps(shown).encode()).hexdigest()
+def _shown(one: ListedApproval) -> list[str]:
+    """Return what a form decides on: what the page shows of a pending call, with the arguments that it hides."""
+    return [*(one.key, one.principal, one.arguments, one.wire_name, one.state), *map(str, one.subject), *one.scopes]
 
 
 async def _with_decisions(gateway: Gateway, do: Callable[[ApprovalDecisions], Found]) -> Found:

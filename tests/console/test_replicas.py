@@ -48,7 +48,12 @@ async def another(lab: Lab, world: World) -> AsyncIterator[World]:
 async def test_of_two_who_decide_at_once_at_two_replicas_one_does_and_the_other_is_told(
     lab: Lab, path: str, monkeypatch: pytest.MonkeyPatch, *, is_other_first: bool
 ) -> None:
-    async with full(lab) as first, another(lab, first) as second, first.browser("op") as ann, second.browser("op") as ben:
+    async with (
+        full(lab) as first,
+        another(lab, first) as second,
+        first.browser("op") as ann,
+        second.browser("op") as ben,
+    ):
         forms = [await form_for(one, path) | said for one, said in zip((ann, ben), ANSWERS[path], strict=True)]
         statuses: list[int] = []
 
@@ -106,7 +111,11 @@ async def test_what_a_page_hides_cannot_be_found_out_by_trying(lab: Lab) -> None
         with ApprovalDecisions(world.gateway.config) as found:
             (one,) = found.waiting()
         # All that somebody can know who guesses the hidden argument.
-        guessed = [*(one.key, one.principal, one.arguments, one.wire_name, one.state), *map(str, one.subject), *one.scopes]
+        guessed = [
+            *(one.key, one.principal, one.arguments, one.wire_name, one.state),
+            *map(str, one.subject),
+            *one.scopes,
+        ]
         assert form["shown"] != sha256(json.dumps(guessed).encode()).hexdigest()
         with closing(SealedValues(None)) as own:
             own.open()
@@ -119,23 +128,31 @@ async def test_who_logs_in_to_one_console_of_a_host_stays_logged_in_to_the_other
     labs = [Lab(tmp_path / name) for name in ("one", "other")]
     for lab in labs:
         lab.folder.mkdir()
-    async with serving(labs[0]) as one, serving(labs[1]) as other, one.browser("op") as browser:
-        async with Browser(other.address) as elsewhere:
-            # A browser sends what it has of a host to each port.
-            elsewhere.forget(browser.cookies)
-            await elsewhere.post("/console/login", token=other.tokens["val"])
-            browser.forget(elsewhere.cookies)
-            assert len(sessions_in(browser.cookies)) == 2
-            assert "operator" in (await browser.get("/console/servers")).text
-            assert "viewer" in (await elsewhere.get("/console/servers")).text
-            await elsewhere.post("/console/logout", csrf=await elsewhere.csrf())
-            browser.forget(elsewhere.cookies)
-            assert len(sessions_in(browser.cookies)) == 1
-            assert "operator" in (await browser.get("/console/servers")).text
+    async with (
+        serving(labs[0]) as one,
+        serving(labs[1]) as other,
+        one.browser("op") as browser,
+        Browser(other.address) as elsewhere,
+    ):
+        # A browser sends what it has of a host to each port.
+        elsewhere.forget(browser.cookies)
+        await elsewhere.post("/console/login", token=other.tokens["val"])
+        browser.forget(elsewhere.cookies)
+        assert len(sessions_in(browser.cookies)) == 2
+        assert "operator" in (await browser.get("/console/servers")).text
+        assert "viewer" in (await elsewhere.get("/console/servers")).text
+        await elsewhere.post("/console/logout", csrf=await elsewhere.csrf())
+        browser.forget(elsewhere.cookies)
+        assert len(sessions_in(browser.cookies)) == 1
+        assert "operator" in (await browser.get("/console/servers")).text
 
 
 async def test_replicas_of_a_state_share_the_sessions(lab: Lab) -> None:
-    async with serving(lab) as one, serving(lab, replica_of=one) as other, one.browser("op") as browser:
-        async with Browser(other.address) as moved:
-            moved.forget(browser.cookies)
-            assert "operator" in (await moved.get("/console/servers")).text
+    async with (
+        serving(lab) as one,
+        serving(lab, replica_of=one) as other,
+        one.browser("op") as browser,
+        Browser(other.address) as moved,
+    ):
+        moved.forget(browser.cookies)
+        assert "operator" in (await moved.get("/console/servers")).text

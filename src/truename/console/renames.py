@@ -93,7 +93,7 @@ async def decide_rename(asked: PageRequest) -> None:
     if not gateway.config.state_location().has("rename"):
         raise RefusedError(409, _GONE)
     one = await _with_book(gateway, lambda book: _shown(book, asked))
-    by, digest = asked.session.principal.key, one.digest
+    by = asked.session.principal.key
     until = listed_until(datetime.now(UTC).date(), gateway.config.settings.trust.renamed_for)
     if is_accepted and one.old is None:
         raise RefusedError(409, _GONE)
@@ -102,8 +102,8 @@ async def decide_rename(asked: PageRequest) -> None:
         with closing(open_ledger(gateway.config.state_location())) as ledger:
             decisions = RenameDecisions(book, ledger)
             if is_accepted and one.old is not None:
-                return decisions.accept(one.id, one.old, by=by, until=until, digest=digest)
-            return decisions.reject(one.id, by=by, digest=digest)
+                return decisions.accept(one.id, one.old, by=by, until=until, shown=one)
+            return decisions.reject(one.id, by=by, shown=one)
 
     record = {"what": f"rename_{'accepted' if is_accepted else 'rejected'}", **about_rename(one)}
     async with gateway.audit.deciding("name", {**record, "by": by, "via": "console"}):

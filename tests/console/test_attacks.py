@@ -182,6 +182,21 @@ async def test_of_many_decisions_at_once_one_counts_and_is_recorded(lab: Lab) ->
             assert found.waiting() == []
 
 
+async def test_who_leaves_before_the_form_has_come_is_no_error(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
+    async with serving(lab) as world:
+        host, port = world.address.removeprefix("http://").split(":")
+        head = f"POST /console/login HTTP/1.1\r\nHost: {host}:{port}\r\nOrigin: {world.address}\r\n"
+        form = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\ntoken="
+        async with await anyio.connect_tcp(host, int(port)) as client:
+            await client.send((head + form).encode())
+        async with world.browser("op") as browser:
+            assert (await browser.get("/console/servers")).status_code == 200
+        with anyio.move_on_after(0.5):
+            while not caplog.records:
+                await anyio.sleep(0.02)
+    assert [one.getMessage() for one in caplog.records] == []
+
+
 async def test_a_session_that_somebody_brings_along_is_not_the_one_that_logs_in(lab: Lab) -> None:
     async with serving(lab) as world, world.browser("nobody") as attacker, world.browser() as victim:
         brought = attacker.cookies

@@ -6,8 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from anyio import to_thread
-
 if TYPE_CHECKING:
     import anyio
     from starlette.datastructures import FormData, QueryParams
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
     from truename.console.secret_texts import SecretTexts
     from truename.console.sessions import BrowserSession
     from truename.console.tool_rows import ToolRows
+    from truename.console.turns import Turns
     from truename.gateway import Gateway
 
 __all__ = ["Page", "PageHandler", "PageRequest", "PageRoute", "RefusedError"]
@@ -34,7 +33,7 @@ class PageRequest:
 
     ``secrets`` hides secrets in texts, ``deciding`` keeps decisions one after the other, ``here`` is the gateway's URL.
     ``mark`` returns what a form carries for a content that it decides on and that the person may not see in full.
-    ``computing`` is for the threads of what takes long: more at once would keep the event loop from its turn.
+    ``turns`` is for the threads of what takes long: more at once would keep the event loop from its turn.
     ``form`` has the fields of a change, and is None for a page.
     """
 
@@ -45,7 +44,7 @@ class PageRequest:
     near: NearNames
     secrets: SecretTexts
     deciding: anyio.Lock
-    computing: anyio.CapacityLimiter
+    turns: Turns
     here: str
     mark: Callable[[object], str]
     session: BrowserSession
@@ -55,8 +54,8 @@ class PageRequest:
     form: FormData | None = None
 
     async def computed(self, make: Callable[[], Made]) -> Made:
-        """Return what takes long to make, in a thread."""
-        return await to_thread.run_sync(make, limiter=self.computing)
+        """Return what takes long to make, in a thread, when it is this person's turn. Raises `RefusedError`."""
+        return await self.turns.run(self.session.principal.key, make)
 
     def field(self, name: str) -> str:
         """Return a field of the form; "" if there is none."""

@@ -44,17 +44,15 @@ class ProposedRename:
     lines: Sequence[ChangedPart]
 
 
-async def proposed_renames(gateway: Gateway) -> tuple[list[ProposedRename], int]:
-    """Return the new tools on which somebody has to decide, proposals first, and their number."""
-    if not gateway.config.state_location().has("rename"):
+def proposed_renames(gateway: Gateway) -> tuple[list[ProposedRename], int]:
+    """Return the new tools on which somebody has to decide, proposals first, and their number. Waits for the state."""
+    location = gateway.config.state_location()
+    if not location.has("rename"):
         return [], 0
-
-    def read(book: RenameStore) -> tuple[list[ProposedRename], int]:
+    with RenameStore(location) as book:
         found = [one for one in book.arrived.values() if one.is_open]
         found.sort(key=lambda one: (one.old is None, not one.is_certain, -one.score, one.number))
         return [_proposed(gateway, book, one) for one in found[:_MOST_SHOWN]], len(found)
-
-    return await _with_book(gateway, read)
 
 
 def _proposed(gateway: Gateway, book: RenameStore, one: ArrivedTool) -> ProposedRename:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar, get_args
 
 from anyio import to_thread
@@ -46,17 +47,23 @@ async def _show(asked: PageRequest) -> Page:
     if asked.gateway.config.state_location().is_memory:
         text = "This gateway keeps its state in memory, so only the calling client can be asked. Set state to a file."
         return Page(template="problem.html", title="Approvals", values={"text": text})
-    waiting, decided = await _with_decisions(asked.gateway, lambda found: (found.waiting(), found.decisions()))
-    shown = waiting[:_MOST_WAITING]
-    hidden = asked.gateway.config.settings.audit.hide
-    values = {
-        "waiting": [(one, asked.mark(_shown(one)), hidden_arguments(one.arguments, hidden)) for one in shown],
+    return Page(template="approvals.html", title="Approvals", values=await asked.computed(partial(_values, asked)))
+
+
+def _values(asked: PageRequest) -> dict[str, object]:
+    config = asked.gateway.config
+    with ApprovalDecisions(config) as found:
+        waiting, decided = found.waiting(), found.decisions()
+    hidden = config.settings.audit.hide
+    return {
+        "waiting": [
+            (one, asked.mark(_shown(one)), hidden_arguments(one.arguments, hidden)) for one in waiting[:_MOST_WAITING]
+        ],
         "count": len(waiting),
         "decided": decided[::-1][:_MOST_DECISIONS],
         "decided_count": len(decided),
         "scopes": _SCOPES,
     }
-    return Page(template="approvals.html", title="Approvals", values=values)
 
 
 async def _decide(asked: PageRequest) -> Response:

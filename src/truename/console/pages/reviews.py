@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from anyio import to_thread
@@ -59,18 +60,19 @@ async def _show(asked: PageRequest) -> Page:
     if asked.gateway.config.pins_location().is_memory:
         text = "This gateway keeps its pins in memory. Set state to a file, or to a PostgreSQL database."
         return Page(template="problem.html", title="Reviews", values={"text": text})
-    reviews, count = await _with_pins(asked.gateway, lambda book: _reviews(asked.gateway, book))
-    renames, waiting = await proposed_renames(asked.gateway)
-    values = {"reviews": reviews, "count": count, "renames": renames, "renames_count": waiting}
-    return Page(template="reviews.html", title="Reviews", values=values)
+    return Page(template="reviews.html", title="Reviews", values=await asked.computed(partial(_values, asked.gateway)))
 
 
-def _reviews(gateway: Gateway, book: PinStore) -> tuple[list[Review], int]:
-    shown = book.pending(_MOST_SHOWN)
+def _values(gateway: Gateway) -> dict[str, object]:
     reviewed = ReviewedDefinitions(gateway.config.settings.trust.lock).digests
-    return [
-        _review(one, pin_before(one, book.about(one.key).pin, reviewed), _findings(gateway, one)) for one in shown
-    ], book.waiting
+    with PinStore(gateway.config.pins_location()) as book:
+        reviews = [
+            _review(one, pin_before(one, book.about(one.key).pin, reviewed), _findings(gateway, one))
+            for one in book.pending(_MOST_SHOWN)
+        ]
+        count = book.waiting
+    renames, waiting = proposed_renames(gateway)
+    return {"reviews": reviews, "count": count, "renames": renames, "renames_count": waiting}
 
 
 def _findings(gateway: Gateway, one: SeenDefinition) -> Sequence[Finding]:

@@ -9,13 +9,16 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import httpx2
 import pytest
 
 from tests.console.conftest import Browser, called, serving, sessions_in
 from tests.console.test_attacks import WRITES, form_for, full, state_of
 from tests.gateway.conftest import Lab
 from tests.support.gateway_audit import records
+from tests.support.state_places import new_place
 from truename.auth.sealed_values import SealedValues
+from truename.config.console import ConsoleAccess
 from truename.trust.approval_decisions import ApprovalDecisions
 
 if TYPE_CHECKING:
@@ -156,3 +159,27 @@ async def test_replicas_of_a_state_share_the_sessions(lab: Lab) -> None:
     ):
         moved.forget(browser.cookies)
         assert "operator" in (await moved.get("/console/servers")).text
+
+
+async def test_a_session_of_one_scope_of_a_database_is_none_of_another(tmp_path: Path) -> None:
+    labs = [Lab(tmp_path / name) for name in ("one", "other")]
+    for lab in labs:
+        lab.folder.mkdir()
+    with new_place() as first, new_place() as second:
+        places = [location.address for location in (first, second)]
+        async with (
+            serving(labs[0], with_tokens=False, state=places[0], console=ConsoleAccess()) as one,
+            serving(labs[1], with_tokens=False, state=places[1], console=ConsoleAccess()) as other,
+            httpx2.AsyncClient(timeout=20) as http,
+        ):
+            values = []
+            for world in (one, other):
+                answer = await http.get(f"{world.address}/console/servers")
+                (name,) = sessions_in(answer.cookies)
+                values.append((name, answer.cookies[name]))
+            (_, foreign), (name, own) = values
+            page = f"{other.address}/console/servers"
+            http.cookies.clear()
+            # Whoever is unknown gets a session of their own, as nobody needs credentials here.
+            assert (await http.get(page, headers={"cookie": f"{name}={foreign}"})).status_code == 303
+            assert (await http.get(page, headers={"cookie": f"{name}={own}"})).status_code == 200

@@ -171,7 +171,10 @@ class Console:
             form=await own_form(request, session) if route.method == "POST" else None,
         )
         answer = await route.handler(asked)
-        return answer if isinstance(answer, Response) else self._rendered(answer, session, role, request.url.path)
+        if isinstance(answer, Response):
+            return answer
+        # What servers and callers say may take long to write, too.
+        return await asked.computed(lambda: self._rendered(answer, session, role, request.url.path))
 
     def _secret_texts(self) -> SecretTexts:
         config = self._gateway.config

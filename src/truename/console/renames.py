@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from anyio import to_thread
 
 from truename.console.page import RefusedError
-from truename.console.text_changes import changed_lines
+from truename.console.text_changes import changed_lines, first_that_fit
 from truename.errors import InvalidToolId, StoreError
 from truename.identity import ToolId
 from truename.ledger import open_ledger
@@ -52,7 +52,8 @@ def proposed_renames(gateway: Gateway) -> tuple[list[ProposedRename], int]:
     with RenameStore(location) as book:
         found = [one for one in book.arrived.values() if one.is_open]
         found.sort(key=lambda one: (one.old is None, not one.is_certain, -one.score, one.number))
-        return [_proposed(gateway, book, one) for one in found[:_MOST_SHOWN]], len(found)
+        made = (_proposed(gateway, book, one) for one in found[:_MOST_SHOWN])
+        return first_that_fit(made, lambda one: one.lines), len(found)
 
 
 def _proposed(gateway: Gateway, book: RenameStore, one: ArrivedTool) -> ProposedRename:

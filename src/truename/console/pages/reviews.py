@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from anyio import to_thread
@@ -11,7 +12,7 @@ from starlette.responses import RedirectResponse
 
 from truename.console.page import Page, PageRoute, RefusedError
 from truename.console.renames import decide_rename, proposed_renames
-from truename.console.text_changes import changed_lines, changed_words
+from truename.console.text_changes import changed_lines, changed_words, first_that_fit
 from truename.migration.definitions import compare_definitions
 from truename.trust import PinStore
 from truename.trust.approval_queue import about_definition
@@ -66,10 +67,11 @@ async def _show(asked: PageRequest) -> Page:
 def _values(gateway: Gateway) -> dict[str, object]:
     reviewed = ReviewedDefinitions(gateway.config.settings.trust.lock).digests
     with PinStore(gateway.config.pins_location()) as book:
-        reviews = [
+        made = (
             _review(one, pin_before(one, book.about(one.key).pin, reviewed), _findings(gateway, one))
             for one in book.pending(_MOST_SHOWN)
-        ]
+        )
+        reviews = first_that_fit(made, lambda one: chain(one.lines, *(parts for _, parts in one.texts)))
         count = book.waiting
     renames, waiting = proposed_renames(gateway)
     return {"reviews": reviews, "count": count, "renames": renames, "renames_count": waiting}

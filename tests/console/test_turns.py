@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 import pytest
 
+from tests.console.conftest import serving
 from truename.console.page import RefusedError
 from truename.console.turns import MOST_WAITING, Turns
+from truename.trust.approval_decisions import ApprovalDecisions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
+
+    from tests.gateway.conftest import Lab
+    from truename.trust.approval_queue import PendingCall
 
 pytestmark = pytest.mark.anyio
 
@@ -107,3 +114,43 @@ async def test_who_leaves_at_the_moment_of_their_turn_hands_it_on() -> None:
     assert leaving.cancelled()
     with anyio.fail_after(5):
         assert await turns.run("ben", int) == 0
+
+
+async def test_who_sends_many_decisions_keeps_nobody_else_from_deciding(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    came: list[str] = []
+    gate = threading.Event()
+    find, turn = ApprovalDecisions.pending, Turns.turn
+
+    def looked_up(self: ApprovalDecisions, key: str) -> PendingCall | None:
+        order.append(key)
+        gate.wait()
+        return find(self, key)
+
+    def noted(self: Turns, whose: str) -> AbstractAsyncContextManager[None]:
+        came.append(whose)
+        return turn(self, whose)
+
+    async with serving(lab) as world, world.browser("app") as eve, world.browser("op") as ann:
+        said = {"answer": "grant", "scope": "call"}
+        many, one = {**said, "csrf": await eve.csrf()}, {**said, "csrf": await ann.csrf()}
+        monkeypatch.setattr(ApprovalDecisions, "pending", looked_up)
+        monkeypatch.setattr(Turns, "turn", noted)
+        async with anyio.create_task_group() as tasks:
+            for number in range(20):
+                tasks.start_soon(partial(eve.post, f"/console/approvals/eve{number}/decision", **many))
+            await until(lambda: len(came) == 20)
+            tasks.start_soon(partial(ann.post, "/console/approvals/ann/decision", **one))
+            await until(lambda: "op" in came)
+            gate.set()
+    assert len(order) == 21
+    # One was decided on when she came, and the next one had its turn before her.
+    assert order.index("ann") == 2
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    with anyio.fail_after(20):
+        while not is_so():
+            await anyio.sleep(0.01)

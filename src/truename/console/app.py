@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager, closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-import anyio
 from anyio import to_thread
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
@@ -101,7 +100,7 @@ class Console:
         self._near = NearNames()
         self._secrets = gateway.config, SecretTexts(gateway.config)
         self._mark = partial(values.mark, "console form")
-        self._deciding = anyio.Lock()
+        self._deciding = Turns(1)
         self._turns = Turns(_MOST_COMPUTING)
         self._sessions = BrowserSessions(values, front.authenticators, is_secure=front.here.startswith("https://"))
         self._login = ConsoleLogin(gateway, front, self._sessions, values)

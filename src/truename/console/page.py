@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    import anyio
+    from contextlib import AbstractAsyncContextManager
+
     from starlette.datastructures import FormData, QueryParams
     from starlette.responses import Response
 
@@ -43,7 +44,7 @@ class PageRequest:
     tools: ToolRows
     near: NearNames
     secrets: SecretTexts
-    deciding: anyio.Lock
+    deciding: Turns
     turns: Turns
     here: str
     mark: Callable[[object], str]
@@ -56,6 +57,10 @@ class PageRequest:
     async def computed(self, make: Callable[[], Made]) -> Made:
         """Return what takes long to make, in a thread, when it is this person's turn. Raises `RefusedError`."""
         return await self.turns.run(self.session.principal.key, make)
+
+    def decides(self) -> AbstractAsyncContextManager[None]:
+        """Return a block for a decision of this person: others wait until it ends. Raises `RefusedError`."""
+        return self.deciding.turn(self.session.principal.key)
 
     def field(self, name: str) -> str:
         """Return a field of the form; "" if there is none."""

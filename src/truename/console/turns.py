@@ -22,24 +22,25 @@ _TOO_MANY: Final = "You have asked for too many pages at once. Wait a moment, an
 
 
 class Turns:
-    """At most ``threads`` computations run at once; of those that wait, each person's first one is next in turn.
+    """At most ``places`` have their turn at once; of those who wait, each person's first one is next in turn.
 
-    A person has at most ``MOST_WAITING`` computations that wait; the next ones are refused.
+    Of one person at most ``MOST_WAITING`` wait; the next ones are refused.
     """
 
-    def __init__(self, threads: int) -> None:
-        self._free = threads
-        self._limiter = anyio.CapacityLimiter(threads)
+    def __init__(self, places: int) -> None:
+        self._free = places
+        self._limiter = anyio.CapacityLimiter(places)
         # By person, the one whose turn is next first.
         self._waiting: OrderedDict[str, deque[anyio.Event]] = OrderedDict()
 
     async def run(self, whose: str, make: Callable[[], Made]) -> Made:
         """Run a function in a thread, and return its result. Raises `RefusedError` if too many of this person wait."""
-        async with self._turn(whose):
+        async with self.turn(whose):
             return await to_thread.run_sync(make, limiter=self._limiter)
 
     @asynccontextmanager
-    async def _turn(self, whose: str) -> AsyncIterator[None]:
+    async def turn(self, whose: str) -> AsyncIterator[None]:
+        """Wait for a turn, and have it while the block lasts. Raises `RefusedError` as `run` does."""
         if self._free:
             self._free -= 1
         else:

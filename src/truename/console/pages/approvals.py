@@ -72,7 +72,7 @@ async def _decide(asked: PageRequest) -> Response:
     is_approved = {"grant": True, "deny": False}.get(asked.field("answer"))
     if is_approved is None or scope is None:
         raise RefusedError(400, "This form has no decision. Reload the page, and repeat.")
-    async with asked.deciding:
+    async with asked.decides():
         return await _decide_now(asked, scope, is_approved=is_approved)
 
 
@@ -107,7 +107,7 @@ async def _decide_now(asked: PageRequest, scope: Scope, *, is_approved: bool) ->
 
 
 async def _revoke(asked: PageRequest) -> Response:
-    async with asked.deciding:
+    async with asked.decides():
         return await _revoke_now(asked)
 
 

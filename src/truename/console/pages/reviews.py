@@ -117,7 +117,7 @@ async def _decide(asked: PageRequest) -> Response:
     is_accepted = {"accept": True, "reject": False}.get(asked.field("answer"))
     if is_accepted is None:
         raise RefusedError(400, "This form has no decision. Reload the page, and repeat.")
-    async with asked.deciding:
+    async with asked.decides():
         return await _decide_now(asked, is_accepted=is_accepted)
 
 
@@ -136,7 +136,7 @@ async def _decide_now(asked: PageRequest, *, is_accepted: bool) -> Response:
 
 async def _decide_rename(asked: PageRequest) -> Response:
     """Say what a new tool was, as the page showed it."""
-    async with asked.deciding:
+    async with asked.decides():
         await decide_rename(asked)
     return RedirectResponse(_HERE, 303)
 

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from tests.console.conftest import Browser, called, serving, sessions_in
-from tests.console.test_attacks import WRITES, form_for, full, state_of
+from tests.console.decisions import WRITES, form_for, full, state_of
 from tests.gateway.conftest import Lab
 from tests.support.gateway_audit import records
 from tests.support.state_places import new_place

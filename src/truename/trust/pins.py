@@ -494,8 +494,9 @@ class PinStore:
     def _is_on_record(data: Transaction, one: PinnedTool) -> bool:
         seen = data.execute(_SEEN_AS, (one.key, one.digest)).fetchone()
         if isinstance(one, SeenDefinition):
-            return seen == (one.word, one.at, one.by)
-        return seen is None and data.execute(_PINNED_AS, (one.key,)).fetchone() == (one.digest, one.at, one.by)
+            return bool(seen == (one.word, one.at, one.by))
+        pin = data.execute(_PINNED_AS, (one.key,)).fetchone()
+        return seen is None and bool(pin == (one.digest, one.at, one.by))
 
     @staticmethod
     def _reviewed(data: Transaction, one: PinnedTool, written: str, at: str, by: str, *, accepted: bool) -> None:

@@ -78,7 +78,7 @@ async def test_claims_give_a_role(idp: Authority, lab: Lab) -> None:
 
 async def test_a_token_that_does_not_count_at_the_gateway_begins_no_session(idp: Authority, lab: Lab) -> None:
     async with serving_for(idp, lab) as address:
-        good = {"aud": f"{address}/mcp", "groups": ["approvers"]}
+        good: dict[str, Any] = {"aud": f"{address}/mcp", "groups": ["approvers"]}
         other = RSAKey.generate_key(2048, {"kid": idp.keys[0].kid})
         tokens = {
             "of another resource": idp.sign(**{**good, "aud": "https://other.example/mcp"}),

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from tests.console.conftest import serving
-from truename.console.page import RefusedError
+from truename.console.refusals import RefusedError
 from truename.console.turns import MOST_WAITING, Turns
 from truename.trust.approval_decisions import ApprovalDecisions
 

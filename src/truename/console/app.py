@@ -22,9 +22,10 @@ from truename.console.forms import own_form
 from truename.console.login import LOGIN_ROUTES, ConsoleLogin
 from truename.console.name_previews import NamePreviews
 from truename.console.near_names import NearNames
-from truename.console.page import Page, PageRequest, PageRoute, RefusedError
+from truename.console.page import Page, PageRequest, PageRoute
 from truename.console.pages import access, approvals, budgets, calls, connect, names, reviews, servers, tools
 from truename.console.recent_calls import RecentCalls
+from truename.console.refusals import RefusedError
 from truename.console.rendering import HEADERS, asset, has_htmx, render
 from truename.console.secret_texts import SecretTexts
 from truename.console.sessions import BrowserSession, BrowserSessions

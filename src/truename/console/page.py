@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from truename.console.turns import Turns
     from truename.gateway import Gateway
 
-__all__ = ["Page", "PageHandler", "PageRequest", "PageRoute", "RefusedError"]
+__all__ = ["Page", "PageHandler", "PageRequest", "PageRoute"]
 
 
 Made = TypeVar("Made")
@@ -88,11 +88,3 @@ class PageRoute(NamedTuple):
     path: str
     role: Role
     handler: PageHandler
-
-
-class RefusedError(Exception):
-    """A request that is not answered as asked: the HTTP status, and a text that says why and what to do."""
-
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(text)
-        self.status = status

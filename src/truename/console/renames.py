@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from anyio import to_thread
 
-from truename.console.page import RefusedError
+from truename.console.refusals import RefusedError
 from truename.console.text_changes import changed_lines, first_that_fit
 from truename.errors import InvalidToolId, StoreError
 from truename.identity import ToolId

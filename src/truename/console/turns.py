@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import anyio
 from anyio import to_thread
 
-from truename.console.page import RefusedError
+from truename.console.refusals import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final, TypeVar, get_args
 from anyio import to_thread
 from starlette.responses import RedirectResponse
 
-from truename.console.page import Page, PageRoute, RefusedError
+from truename.console.page import Page, PageRoute
+from truename.console.refusals import RefusedError
 from truename.console.secret_texts import hidden_arguments
 from truename.policy import Scope
 from truename.trust.approval_decisions import ApprovalDecisions

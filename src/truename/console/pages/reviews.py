@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from anyio import to_thread
 from starlette.responses import RedirectResponse
 
-from truename.console.page import Page, PageRoute, RefusedError
+from truename.console.page import Page, PageRoute
+from truename.console.refusals import RefusedError
 from truename.console.renames import decide_rename, proposed_renames
 from truename.console.text_changes import changed_lines, changed_words, first_that_fit
 from truename.migration.definitions import compare_definitions

@@ -105,6 +105,37 @@ def _read(name: str) -> Any:
     return read
 
 
+async def _skills(client: Speaker, server: Server) -> list[tuple[str, dict[str, Any]]]:
+    """Return a server's skills, each with the address that it is shown under, and their own in them."""
+    found, cursor = list[dict[str, Any]](), dict[str, Any]()
+    while True:
+        page = await client.ask("skills/list", **cursor)
+        found += page["skills"]
+        if "nextCursor" not in page:
+            return [(one["uri"], _own_skill(one, server)) for one in found if server.uri("") in one["uri"]]
+        cursor = {"cursor": page["nextCursor"]}
+
+
+def _own_skill(entry: dict[str, Any], server: Server) -> dict[str, Any]:
+    def own(uri: str) -> str:
+        return uri[uri.index(server.uri("")) :]
+
+    files = [{**file, "uri": own(file["uri"])} for file in entry["resources"]]
+    return {**entry, "uri": own(entry["uri"]), "resources": files}
+
+
+async def _skills_listed(client: Speaker, server: Server) -> Any:
+    return [entry for _, entry in await _skills(client, server)]
+
+
+async def _skill_got(client: Speaker, server: Server) -> Any:
+    uri, listed = (await _skills(client, server))[1]
+    told = await client.ask("skills/get", uri=uri)
+    text = (await client.ask("resources/read", uri=uri))["contents"][0]["text"]
+    missing = await outcome(client.ask("skills/get", uri="none:x"))
+    return _own_skill(told["skill"], server) == listed, text, missing["error"]["code"]
+
+
 def _completed(kind: str) -> Any:
     async def complete(client: Speaker, server: Server) -> Any:
         about = {"name": f"{server.prefix}one"} if kind == "ref/prompt" else {"uri": server.uri("{id}/x")}
@@ -197,6 +228,8 @@ PRIMITIVES: Mapping[str, tuple[Any, str]] = {
     "resources/read": (_read("one"), ""),
     "resources/read of a template": (_read("7/x"), ""),
     "resources/read of none": (_read("none"), ""),
+    "skills/list, in pages": (_skills_listed, ""),
+    "skills/get": (_skill_got, ""),
     "subscriptions to resources": (_watched, ""),
     "completion of a prompt": (_completed("ref/prompt"), ""),
     "completion of a template": (_completed("ref/resource"), ""),

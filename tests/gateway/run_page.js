@@ -3,19 +3,20 @@ const vm = require("vm");
 const [page, messages] = JSON.parse(require("fs").readFileSync(0, "utf8"));
 const sent = [], got = [], listeners = [];
 const host = { postMessage: (message) => sent.push(message) };
-class MessageEvent { constructor(type, init) { this.type = type; this.data = init.data; } }
+class MessageEvent {
+  constructor(type, init) { this.type = type; this.data = init.data; this.from = init.source; }
+  get source() { return this.from || null; }
+}
 const window = {
   addEventListener: (_, listener) => listeners.push(listener),
   dispatchEvent: (event) => listeners.forEach((listener) => listener(event)),
 };
 Object.defineProperty(window, "parent", { value: host, configurable: true });
 const script = /<script>([^]*?)<\/script>/.exec(page);
-const context = vm.createContext({ window, MessageEvent, setTimeout });
+const document = { scripts: [script], currentScript: script };
+const context = vm.createContext({ window, document, MessageEvent, setTimeout });
 if (script) { vm.runInContext(script[1], context); }
 listeners.push((event) => got.push([event.data, event.source === window.parent]));
 messages.forEach((message) => window.parent.postMessage(message, "*"));
-const event = new MessageEvent("message", { data: "answer" });
-event.source = host;
-Object.defineProperty(event, "source", { value: host, configurable: true });
-window.dispatchEvent(event);
+window.dispatchEvent(new MessageEvent("message", { data: "answer", source: host }));
 setTimeout(() => console.log(JSON.stringify({ sent, got })), 5);

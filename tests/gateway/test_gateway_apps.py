@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from base64 import b64decode, b64encode
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -14,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.gateway.app_pages import asked, needs_node, pages_of, run_page
 from tests.gateway.app_server import PAGE, URI, app_server
 from truename.gateway.views.app_bridge import bridged
+from truename.policy import read_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,44 +23,11 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 
-NODE = shutil.which("node")
-needs_node = pytest.mark.skipif(NODE is None, reason="needs node, which runs the page's script")
 ENDPOINTS = ("/mcp", "/mcp/for/cursor", "/mcp/for/claude-code", "/mcp/servers/a,b", "/mcp/only/a", "/mcp/only/b")
-
-
-def asked(method: str, **params: object) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-
-
-def run_page(page: str, *messages: object) -> dict[str, Any]:
-    """Return what reached the host, and what the page was answered."""
-    script = Path(__file__).with_name("run_page.js")
-    given = json.dumps([page, messages])
-    done = subprocess.run([str(NODE), script], input=given, capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
 
 
 def page_of(names: Mapping[str, str], page: str = PAGE) -> str:
     return str(bridged({"text": page}, names, None)["text"])
-
-
-async def _pages(client: Any) -> dict[str, str]:
-    """Return the page of each server by its label, as a host finds it: by the link of a tool."""
-    found: dict[str, str] = {}
-    for tool in (await client.list_tools()).tools:
-        if not tool.name.endswith("show"):
-            continue
-        uri = tool.meta["ui"]["resourceUri"]
-        assert uri.startswith("ui://")
-        assert tool.meta["ui/resourceUri"] == uri
-        assert tool.meta["ui"]["x"] == 1
-        label = (await client.call_tool(tool.name, {})).content[0].text.partition(":")[0]
-        (content,) = (await client.read_resource(uri)).contents
-        assert str(content.uri) == uri
-        assert content.meta == {"ui": {"csp": {}}}
-        found[label] = content.text
-    return found
 
 
 @needs_node
@@ -74,7 +40,7 @@ async def test_the_app_of_each_of_two_servers_reaches_its_own(
         lab.serving(lab.at("a", first), lab.script("b", "app", "b")) as address,
         connect(address + path, era) as client,
     ):
-        pages = await _pages(client)
+        pages = await pages_of(client)
         assert sorted(pages) == ([path[-1]] if "only" in path else ["a", "b"])
         for label, page in pages.items():
             (call,) = run_page(page, asked("tools/call", name="refresh", arguments={}))["sent"]
@@ -111,7 +77,7 @@ async def test_an_app_does_not_reach_another_servers_tool_by_a_name_that_its_own
         lab.serving(lab.at("a", first), lab.at("b", second)) as address,
         connect(address + "/mcp", era) as client,
     ):
-        pages = await _pages(client)
+        pages = await pages_of(client)
         refused = run_page(pages["a"], asked("tools/call", name="erase"))
         ran = run_page(pages["b"], asked("tools/call", name="erase"))
 
@@ -131,7 +97,7 @@ async def test_what_is_no_app_is_read_as_it_is(
         lab.serving(lab.at("a", first), lab.at("b", second)) as address,
         connect(address + "/mcp", era) as client,
     ):
-        assert (await _pages(client))["a"] == PAGE
+        assert (await pages_of(client))["a"] == PAGE
 
 
 async def test_a_server_alone_has_its_page_unchanged(
@@ -143,7 +109,7 @@ async def test_a_server_alone_has_its_page_unchanged(
         lab.serving(lab.at("a", first), lab.at("b", second)) as address,
         connect(address + "/mcp/only/a", era) as client,
     ):
-        assert (await _pages(client)) == {"a": PAGE}
+        assert (await pages_of(client)) == {"a": PAGE}
         assert (await client.read_resource(URI)).contents[0].text == PAGE
 
 
@@ -253,3 +219,45 @@ def test_a_page_loses_nothing(page: str) -> None:
     script = page_of({}, "")
 
     assert found.replace(script, "", 1) == page
+
+
+@needs_node
+async def test_a_page_does_not_know_what_its_reader_may_not_call(
+    lab: Lab, era: str, connect: Callable[..., Any], upstreams: Upstreams
+) -> None:
+    rules = [{"name": "no erasing", "outcome": "deny", "tools": ["a/erase"]}]
+    policy = read_policy({"default": "allow", "rules": rules})
+    async with (
+        upstreams.serve(app_server("a", more=("erase",))) as first,
+        upstreams.serve(app_server("b", more=("erase",))) as second,
+        lab.serving(lab.at("a", first), lab.at("b", second), policy=policy) as address,
+        connect(address + "/mcp", era) as client,
+    ):
+        page = (await pages_of(client))["a"]
+        assert "erase" not in page
+        for name in ("erase", "a_erase", "b_erase"):
+            assert run_page(page, asked("tools/call", name=name))["sent"] == []
+        # A page is code of its server: what goes around the bridge is decided like any other call.
+        assert (await client.call_tool("a_erase", {})).is_error
+
+
+async def test_a_link_to_another_servers_page_leads_to_who_wrote_it(
+    lab: Lab, era: str, connect: Callable[..., Any], upstreams: Upstreams
+) -> None:
+    async with (
+        upstreams.serve(app_server("a", link="ui://truename/b/board/index.html")) as first,
+        upstreams.serve(app_server("b")) as second,
+        lab.serving(lab.at("a", first), lab.at("b", second)) as address,
+        connect(address + "/mcp", era) as client,
+    ):
+        tools = {tool.name: tool.meta["ui"]["resourceUri"] for tool in (await client.list_tools()).tools}
+        (content,) = (await client.read_resource(tools["a_show"])).contents
+
+        assert tools["a_show"] == "ui://truename/a/truename/b/board/index.html"
+        assert content.text.endswith("a:ui://truename/b/board/index.html")
+
+
+def test_a_page_of_two_bytes_a_letter_stays_as_it_is() -> None:
+    for encoding in ("utf-16", "utf-16-le", "utf-16-be", "utf-32"):
+        blob = b64encode(PAGE.encode(encoding)).decode()
+        assert bridged({"blob": blob}, {"a": "b"}, None) == {"blob": blob}

@@ -39,7 +39,9 @@ class WholeServer(Whole):
             return await call_next(ctx)
         if ctx.method == "initialize":
             self.connections.append(ctx.session._connection)
-            return {**dict(await call_next(ctx)), "protocolVersion": self.version}
+            # The SDK leaves out capabilities that its schema of the version does not have.
+            said = {"protocolVersion": self.version, "capabilities": self.capabilities}
+            return {**dict(await call_next(ctx)), **said}
         params = dict(ctx.params or {})
         if ctx.method == "resources/subscribe":
             self.watching.setdefault(params["uri"], []).append(ctx.session._connection)

@@ -406,7 +406,7 @@ class ShownTools:
     def listed_in(self, whose: Iterable[tuple[ViewSpec, Context]]) -> Listings:
         """Return what is listed in these views and contexts."""
         return {
-            (spec, context): self.tool_search.listed(self.access.limited(self.view(spec), context)).tools
+            (spec, context): self.tool_search.listed_with_apps(self.access.limited(self.view(spec), context)).tools
             for spec, context in whose
         }
 

@@ -38,6 +38,7 @@ _METHODS: Final = frozenset(
         *("initialize", "server/discover", "ping", "logging/setLevel", "completion/complete"),
         *("tools/list", "tools/call", "prompts/list", "prompts/get"),
         *("resources/list", "resources/read", "resources/templates/list"),
+        *("skills/list", "skills/get", "resources/directory/read"),
         *("resources/subscribe", "resources/unsubscribe", "subscriptions/listen"),
         *("tasks/get", "tasks/result", "tasks/list", "tasks/cancel", "tasks/update"),
         *("notifications/initialized", "notifications/cancelled", "notifications/progress"),

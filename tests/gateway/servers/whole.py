@@ -6,6 +6,7 @@ Over standard input and output, standard library only; `tests.gateway.whole_http
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import sys
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -24,6 +25,7 @@ _CAPABILITIES: Final[Mapping[str, Any]] = {
     "prompts": {"listChanged": True},
     "resources": {"listChanged": True, "subscribe": True},
     "completions": {},
+    "extensions": {"io.modelcontextprotocol/skills": {}},
 }
 FORM: Final = {"mode": "form", "message": "Who?", "requestedSchema": {"type": "object", "properties": {}}, "x": [None]}
 # What can be asked, by the tool that asks it.
@@ -100,6 +102,8 @@ class Whole:
             "resources/templates/list": self._templates,
             "resources/read": self._read,
             "completion/complete": self._complete,
+            "skills/list": self._skills,
+            "skills/get": self._skill,
             "vendor/echo": self._vendor,
         }.get(method)
         if answer is None:
@@ -135,6 +139,21 @@ class Whole:
     def _complete(self, params: dict[str, Any]) -> dict[str, Any]:
         found = {"values": [params["argument"]["value"] + "!"], "total": 1, "vendor": None}
         return {"completion": found, "_meta": {"m/x": params["ref"]["type"]}}
+
+    def _skills(self, params: dict[str, Any]) -> dict[str, Any]:
+        return self._page("skills", [self._skill_of(name) for name in _BOTH], params)
+
+    def _skill(self, params: dict[str, Any]) -> dict[str, Any]:
+        names = [name for name in _BOTH if params["uri"] == self._skill_of(name)["uri"]]
+        if not names:
+            raise Refused(-32602, "No such skill")
+        return {"skill": self._skill_of(names[0]), "vendor": 1}
+
+    def _skill_of(self, name: str) -> dict[str, Any]:
+        uri, raw = self.uri(f"{name}/SKILL.md"), self.label.encode()
+        file = {"uri": uri, "digest": f"sha256:{hashlib.sha256(raw).hexdigest()}", "size": len(raw), "vendor": None}
+        said = {"name": name, "description": "d", "metadata": {"n": 1}, "vendor": [True]}
+        return {"uri": uri, "frontmatter": said, "resources": [file], "vendor": 1}
 
     def _vendor(self, params: dict[str, Any]) -> dict[str, Any]:
         return {"said": _own(params), "label": self.label}

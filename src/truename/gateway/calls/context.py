@@ -38,6 +38,11 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
         """The name by which the tool is called."""
         return str(self.params.get("name"))
 
+    @property
+    def is_through_search(self) -> bool:
+        """Whether the tool is called through ``call_tool``."""
+        return self.name != (self.request.params or {}).get("name")
+
 
 class ResolvedCall(CallContext, frozen=True, kw_only=True):
     """A call whose tool is found.

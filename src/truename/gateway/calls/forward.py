@@ -10,6 +10,8 @@ from truename.gateway.elicitation.input_requests import INPUT_REQUIRED, attribut
 from truename.gateway.elicitation.owned import StateOwner
 from truename.gateway.elicitation.router import Asker
 from truename.gateway.elicitation.url_elicitations import is_required, required, without_visits
+from truename.gateway.mcp.requests import is_from_app_host
+from truename.gateway.protocol.app_capability import with_apps
 from truename.gateway.protocol.callers import principal_of
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.json_text import whole
@@ -149,12 +151,17 @@ class _Sending:
             result = await target.request(
                 self._method,
                 own_answers(params),
-                capabilities=asker.able,
+                capabilities=_declared(self._request, asker),
                 on_progress=asker.report_progress if wants_progress else None,
                 asker=asker,
                 before=self._before,
             )
         return attributed_questions(self._upstream.key, result) if self._is_stateless else result
+
+
+def _declared(request: Request, asker: Asker) -> Mapping[str, Any]:
+    """Return what a server of the stateless era is told of the client, whatever era that is of."""
+    return with_apps(asker.able) if not asker.is_modern and is_from_app_host(request) else asker.able
 
 
 async def _connection(request: Request, upstream: Upstream, asker: Asker) -> Upstream:

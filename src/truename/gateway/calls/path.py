@@ -27,6 +27,7 @@ from truename.gateway.protocol.specification import HEADER_MISMATCH, INVALID_PAR
 from truename.gateway.trust.approving import Approval, session_of
 from truename.gateway.upstream_errors import UpstreamError, printable
 from truename.gateway.views.app_bridge import is_for
+from truename.gateway.views.app_links import AppLinks
 from truename.gateway.views.contexts import ContextRefused
 from truename.gateway.views.near_names import near_names_ready
 from truename.gateway.views.versions import Versions
@@ -157,7 +158,7 @@ class CallPath:
         Arguments on which something depends are read out. Raises `InvalidCall`.
         """
         registry = self._registry
-        params = registry.tool_search.unwrapped(call.shown.for_models, call.params)
+        params = registry.tool_search.unwrapped(call.shown, call.params)
         if registry.access.reads_arguments or registry.call_records.reads_arguments:
             params = _with_read_arguments(params)
         if (record := current_record()) is not None:
@@ -170,9 +171,7 @@ class CallPath:
 
     async def _own_tool(self, call: CallContext) -> Raw | None:
         """Return the result of one of the gateway's own tools; None for a server's tool. Raises `InvalidCall`."""
-        result = await self._registry.tool_search.answer(
-            call.shown.for_models, call.params, partial(self._meaning, call)
-        )
+        result = await self._registry.tool_search.answer(call.shown, call.params, partial(self._meaning, call))
         if result is not None:
             self._repeats.over(call.request, call.view.spec)
         return result
@@ -190,8 +189,12 @@ class CallPath:
         if (record := current_record()) is not None:
             record.found(tool, registry.vetting.digest_of(tool))
         registry.access.check_known(view, id, call.context, name)
-        if not is_for("model", tool.definition) and not is_from_app_host(call.request):
-            raise NotAllowed(id=id, rule="not_for_llm", decision="it is for apps, which this client does not show")
+        if not is_for("model", tool.definition):
+            if not is_from_app_host(call.request):
+                raise NotAllowed(id=id, rule="not_for_llm", decision="it is for apps, which this client does not show")
+            if call.is_through_search:
+                # Hosts keep it from their models, but not what models write into the arguments of another tool.
+                raise NotAllowed(id=id, rule="not_for_llm", decision="it is for apps, which call it by its name")
         self._repeats.over(call.request, view.spec)
         params = self._with_checked_headers(call, id)
         upstream, own_name = registry.origin(view, id)
@@ -217,7 +220,7 @@ class CallPath:
         if http is None or not call.request.connection.is_modern or id not in call.shown.by_id:
             return params
         schema = call.view.mirrored(id)
-        if schema is None or call.name != (call.request.params or {}).get("name"):
+        if schema is None or call.is_through_search:
             return params
         params = _with_read_arguments(params)
         problem = param_mismatch(schema, params.get("arguments") or {}, param_headers(http.scope["headers"]))
@@ -284,6 +287,7 @@ class CallPath:
             await registry.approving.finish(approval, failed=has_failed)
         if isinstance(outcome, Exception):
             raise outcome
+        outcome = AppLinks(call.view.spec, call.upstream.key, lambda: call.shown, registry.tool_search).result(outcome)
         if not approval.is_approved or call.judged is None:
             return outcome
         return await registry.approving.passed(call.judged, outcome)

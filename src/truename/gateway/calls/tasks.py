@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from truename.gateway.mcp.requests import Request
     from truename.gateway.registry import Registry
     from truename.gateway.upstream.upstream import Upstream
+    from truename.gateway.views.app_links import AppLinks
     from truename.gateway.views.tasks import Task
     from truename.gateway.views.view import ViewSpec
 
@@ -66,11 +67,19 @@ _UNSURE: Final = "Whether it takes effect is unknown; check before you repeat th
 class TaskRequests:
     """The tasks of one endpoint's clients; ``spec`` says which servers there are for them, ``choose`` for a request.
 
+    ``links`` returns what is shown of a server's apps.
     Tasks are announced to a client if a server has them in the way of the client's version, and no others are begun.
     """
 
-    def __init__(self, registry: Registry, spec: ViewSpec, choose: Callable[[Request], ViewSpec]) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        spec: ViewSpec,
+        choose: Callable[[Request], ViewSpec],
+        links: Callable[[Request, str], AppLinks],
+    ) -> None:
         self._registry = registry
+        self._links = links
         self._spec = spec
         self._choose = choose
 
@@ -298,7 +307,7 @@ class TaskRequests:
         modern = request.connection.is_modern
         if shapes.is_state(result, modern=modern):
             await self._keep(task, shapes.time_to_live(result, modern=modern))
-        return shapes.renamed(result, own, task.shown)
+        return shapes.renamed(self._links(request, upstream.key).result(result), own, task.shown)
 
     async def _listed(self, request: Request, cursor: object) -> Raw:
         """Return a page of the client's own tasks, each as its server tells it now.

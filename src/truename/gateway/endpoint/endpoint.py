@@ -58,7 +58,7 @@ class Endpoint:
         self.asked = asked
         self.audience = Audience(spec, registry.settings.max_sessions)
         self._primitives = Primitives(registry, choose, self._context_of)
-        self._tasks = TaskRequests(registry, spec, choose)
+        self._tasks = TaskRequests(registry, spec, choose, self._primitives.links)
         self._server = {
             # Some clients take servers of one name and version for one, and VS Code puts the title in front of tools.
             "name": f"{registry.settings.server_name}{asked.path.removeprefix(MAIN)}",
@@ -228,7 +228,8 @@ class Endpoint:
     async def _listed(self, request: Request) -> dict[str, Any]:
         try:
             view = self._registry.access.limited(self._view(request), self._context_of(request))
-            view = self._registry.tool_search.listed(view if is_from_app_host(request) else view.for_models)
+            search = self._registry.tool_search
+            view = search.listed_with_apps(view) if is_from_app_host(request) else search.listed(view)
             tools, following = view.page_json((request.params or {}).get("cursor"))
         except (TruenameError, ContextRefused) as error:
             raise MCPError(INVALID_PARAMS, str(error)) from error

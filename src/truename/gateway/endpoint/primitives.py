@@ -1,21 +1,22 @@
-"""Everything but tools: prompts, resources, templates and completion, on the upstream connections that tools use."""
+"""Everything but tools: prompts, resources, skills and completion, on the upstream connections that tools use."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
 from truename.errors import ResolutionError, TruenameError, excerpt
 from truename.gateway.calls.forward import forward
 from truename.gateway.endpoint.resource_subscriptions import ResourceSubscriptions
+from truename.gateway.endpoint.skills import Skills
 from truename.gateway.mcp.schema import METHODS
 from truename.gateway.protocol.errors import MCPError
+from truename.gateway.protocol.skills import SKILLS_CAPABILITIES
 from truename.gateway.protocol.specification import INTERNAL_ERROR, INVALID_PARAMS
 from truename.gateway.upstream.lists import KINDS
 from truename.gateway.upstream_errors import UpstreamError
-from truename.gateway.views.app_bridge import bridged, is_for, is_page
+from truename.gateway.views.app_bridge import is_page
+from truename.gateway.views.app_links import AppLinks
 from truename.gateway.views.contexts import ContextRefused
 from truename.gateway.views.prompts import wrong_prompt_text
 from truename.gateway.views.resources import ResourcePlace, behind, is_behind
@@ -23,7 +24,6 @@ from truename.naming import resolve
 
 if TYPE_CHECKING:
     from truename.gateway.mcp.requests import Request
-    from truename.gateway.protocol.pages import Pages
     from truename.gateway.registry import Registry
     from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.resources import ResourceView
@@ -45,6 +45,7 @@ _SHOWN_BY: Final[Mapping[str, tuple[str, ...]]] = {
     "prompts": ("prompts",),
     "resources": ("resources",),
     "completions": ("prompts", "resources"),
+    **dict.fromkeys(SKILLS_CAPABILITIES, ("resources",)),
 }
 
 
@@ -58,6 +59,7 @@ class Primitives:
         self._spec_of = spec_of
         self._context_of = context_of
         self.subscribing = ResourceSubscriptions(registry, self.place, spec_of)
+        self._skills = Skills(registry, spec_of, context_of, self.place)
         self._answers: Final[Mapping[str, Answer]] = {
             "prompts/list": self._prompts,
             "prompts/get": self._prompt,
@@ -68,6 +70,7 @@ class Primitives:
             "resources/subscribe": self.subscribing.subscribe,
             "resources/unsubscribe": self.subscribing.unsubscribe,
             "logging/setLevel": self.subscribing.set_level,
+            **dict.fromkeys(self._skills.answers, self._skills.answer),
         }
 
     def offered(self, capability: str, spec: ViewSpec) -> bool:
@@ -84,7 +87,7 @@ class Primitives:
 
     def passes(self, request: Request) -> bool:
         """Tell whether a request is of a method that the protocol doesn't know, and there is one server to judge it."""
-        is_unknown = request.method not in METHODS
+        is_unknown = request.method not in METHODS and not self._skills.offers(request)
         return is_unknown and request.connection.may_request and self._only_server(request) is not None
 
     def _only_server(self, request: Request) -> Upstream | None:
@@ -108,7 +111,7 @@ class Primitives:
             raise MCPError(INVALID_PARAMS, str(error)) from error
 
     async def _prompts(self, request: Request) -> Raw:
-        return _page("prompts", self._view(request).pages, request)
+        return self._view(request).pages.page("prompts", _cursor(request))
 
     def _view(self, request: Request) -> View:
         self._registry.catch_up()
@@ -126,7 +129,8 @@ class Primitives:
         upstream, name = self._origin(request, str(params.get("name")))
         answering = forward(request, upstream, request.method, {**params, "name": name})
         answering = self._view(request).texts.prompt(upstream.key, params, answering)
-        return await self._registry.vetting.answers.over(upstream.key, answering)
+        result = await self._registry.vetting.answers.over(upstream.key, answering)
+        return self.links(request, upstream.key).result(result)
 
     def _origin(self, request: Request, name: str) -> tuple[Upstream, str]:
         """Return the server that has this prompt, and its own name for it. Raises `ResolutionError`."""
@@ -140,7 +144,7 @@ class Primitives:
 
     async def _resources(self, request: Request) -> Raw:
         field = next(kind.field for kind in KINDS.values() if kind.method == request.method)
-        return _page(field, self._resource_view(request).pages[request.method], request)
+        return self._resource_view(request).pages[request.method].page(field, _cursor(request))
 
     async def _read(self, request: Request) -> Raw:
         params = request.params or {}
@@ -153,24 +157,23 @@ class Primitives:
             if error.code != _NOT_FOUND or not request.connection.is_modern:
                 raise
             raise MCPError(INVALID_PARAMS, error.message, {"uri": uri}) from error
+        result = self._skills.read(request, upstream, own, result)
         result = result if own == uri else _shown_as(uri, own, result)
         contents = result.get("contents")
         if not isinstance(contents, list) or not any(map(is_page, contents)):
             return result
-        bridge = self._bridge(request, upstream.key)
-        return {**result, "contents": [bridge(one) if is_page(one) else one for one in contents]}
+        links = self.links(request, upstream.key)
+        return {**result, "contents": [links.page(one) if is_page(one) else one for one in contents]}
 
-    def _bridge(self, request: Request, server: str) -> Callable[[Raw], Mapping[str, Any]]:
-        """Return what puts the bridge in front of a server's page: the tools are those that this request may see."""
-        spec = self._spec_of(request)
-        view = self._registry.access.limited(self._registry.view(spec), self._context_of(request))
-        tools = [(view.table.catalog[id], str(tool["name"])) for id, tool in view.by_id.items()]
-        own = [(tool, name) for tool, name in tools if tool.origin.server == server]
-        names = {tool.origin.name: name for tool, name in own if is_for("app", tool.definition)}
-        if spec.only is not None and all(own == name for own, name in names.items()):
-            return lambda page: page
-        prefixes = None if spec.only is not None else (behind(server, "ui://"), behind(server, ""))
-        return lambda page: bridged(page, names, prefixes)
+    def links(self, request: Request, server: str) -> AppLinks:
+        """Return what is shown of a server's apps: the tools of its pages are those that this request may see."""
+        registry = self._registry
+        spec, context = self._spec_of(request), self._context_of(request)
+
+        def view() -> View:
+            return registry.access.limited(registry.view(spec), context)
+
+        return AppLinks(spec, server, view, registry.tool_search)
 
     def place(self, request: Request, uri: str) -> tuple[Upstream, str]:
         """Return the one server to which a URI leads, and its own URI. Raises `MCPError`."""
@@ -208,13 +211,8 @@ class Primitives:
         return await forward(request, upstream, request.method, {**params, "ref": about})
 
 
-def _page(field: str, pages: Pages, request: Request) -> Raw:
-    try:
-        text, following = pages.page_json((request.params or {}).get("cursor"))
-    except ValueError as error:
-        raise MCPError(INVALID_PARAMS, "Unknown cursor. List again without one.") from error
-    items = msgspec.Raw(text)
-    return {field: items} if following is None else {field: items, "nextCursor": following}
+def _cursor(request: Request) -> str | None:
+    return (request.params or {}).get("cursor")
 
 
 def _shown_as(uri: str, own: str, result: Raw) -> Raw:

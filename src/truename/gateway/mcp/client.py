@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from truename.gateway.mcp.schema import wrong_params
+from truename.gateway.protocol.app_capability import UI_EXTENSION, shows_apps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["UI_EXTENSION", "ClientDescription", "shows_apps"]
+__all__ = ["ClientDescription"]
 
-UI_EXTENSION: Final = "io.modelcontextprotocol/ui"
 # Icons, descriptions and other extensions are not read.
 _READ: Final = ("elicitation", "sampling", "roots", "tasks")
 
@@ -48,16 +48,6 @@ class ClientDescription:
         """Return the parameters of ``initialize``, as far as something of them is kept."""
         info = {"name": self.name, "version": self.version, **({} if self.title is None else {"title": self.title})}
         return {"protocolVersion": self.protocol_version, "capabilities": self.capabilities, "clientInfo": info}
-
-
-def shows_apps(capabilities: Mapping[str, Any]) -> bool:
-    """Tell whether a client with these capabilities shows apps, and so keeps tools that are for them from models.
-
-    >>> shows_apps({"extensions": {"io.modelcontextprotocol/ui": {}}}), shows_apps({"extensions": []})
-    (True, False)
-    """
-    extensions = capabilities.get("extensions")
-    return isinstance(extensions, dict) and isinstance(extensions.get(UI_EXTENSION), dict)
 
 
 def _without_null(value: Any) -> Any:

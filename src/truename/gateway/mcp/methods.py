@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.gateway.mcp.client import ClientDescription
 from truename.gateway.mcp.schema import has_method, wrong_params
+from truename.gateway.protocol.app_capability import UI_EXTENSION
 from truename.gateway.protocol.errors import MCPError
+from truename.gateway.protocol.skills import SKILLS_DIRECTORIES, SKILLS_EXTENSION
 from truename.gateway.protocol.specification import (
     HANDSHAKE_VERSIONS,
     INVALID_PARAMS,
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
     from truename.gateway.mcp.requests import Request
 
-__all__ = ["announced", "check_request", "discovered", "in_envelope", "initialized", "negotiated"]
+__all__ = ["announced", "check_request", "discovered", "in_envelope", "initialized", "negotiated", "not_found"]
 
 # May be asked before the handshake.
 _PING: Final = "ping"
@@ -38,7 +40,7 @@ _CACHE: Final = {"ttlMs": 0, "cacheScope": "private"}
 _CACHED: Final = frozenset(
     {
         *("tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read"),
-        "server/discover",
+        *("server/discover", "skills/list", "skills/get"),
     }
 )
 # Kept for as long as the session lasts; real clients say less than 1 KiB.
@@ -56,14 +58,15 @@ def check_request(request: Request) -> None:
     """Raise `MCPError` for a request that the client's version does not have so."""
     method, params = request.method, request.params
     if not has_method(request.protocol_version, method):
-        raise _not_found(method)
+        raise not_found(method)
     if wrong_params(request.protocol_version, method, params) is not None:
         raise MCPError(INVALID_PARAMS, "Invalid request parameters", "")
     if not request.connection.may_request and method not in {_PING, "initialize"}:
         raise MCPError(INVALID_PARAMS, "Invalid request parameters", "")
 
 
-def _not_found(method: str) -> MCPError:
+def not_found(method: str) -> MCPError:
+    """Return the error for a method that is not answered here."""
     return MCPError(METHOD_NOT_FOUND, "Method not found", method)
 
 
@@ -107,6 +110,13 @@ def announced(offered: Callable[[str], bool]) -> dict[str, Any]:
     found["tools"] = {"listChanged": True}
     if offered("completions"):
         found["completions"] = {}
+    extensions: dict[str, Any] = {}
+    if offered(UI_EXTENSION):
+        extensions[UI_EXTENSION] = {}
+    if offered(SKILLS_EXTENSION):
+        extensions[SKILLS_EXTENSION] = {"directoryRead": True} if offered(SKILLS_DIRECTORIES) else {}
+    if extensions:
+        found["extensions"] = extensions
     return found
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from truename.gateway.mcp.client import shows_apps
+from truename.gateway.protocol.app_capability import shows_apps
 from truename.gateway.protocol.specification import CLIENT_CAPABILITIES_META_KEY
 
 if TYPE_CHECKING:

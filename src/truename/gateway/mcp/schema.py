@@ -121,6 +121,10 @@ class _Resource(_Params, kw_only=True):
     uri: str
 
 
+class _ResourcePage(_Page, kw_only=True):
+    uri: str
+
+
 class _LogLevel(_Params, kw_only=True):
     level: _Level
 
@@ -161,6 +165,14 @@ class _Stateless(JsonShape, kw_only=True):
 
 class _StatelessPage(_Stateless, kw_only=True):
     cursor: _Text = None
+
+
+class _StatelessSkill(_Stateless, kw_only=True):
+    uri: str
+
+
+class _StatelessResourcePage(_StatelessPage, kw_only=True):
+    uri: str
 
 
 class _Rounds(_Stateless, kw_only=True):
@@ -248,17 +260,23 @@ _STATELESS: Final[Mapping[str, type[msgspec.Struct]]] = {
     "resources/read": _StatelessResource,
     "completion/complete": _StatelessCompletion,
 }
+# Of extensions, which have them in every version: with and without a handshake.
+_EXTENSIONS: Final[Mapping[str, tuple[type[msgspec.Struct], type[msgspec.Struct]]]] = {
+    "skills/list": (_Page, _StatelessPage),
+    "skills/get": (_Resource, _StatelessSkill),
+    "resources/directory/read": (_ResourcePage, _StatelessResourcePage),
+}
 METHODS: Final[frozenset[str]] = frozenset((*_HANDSHAKE, *_STATELESS))
-"""The methods that some version of the protocol has."""
+"""The methods that some version of the protocol itself has."""
 
 
 def has_method(version: str, method: str) -> bool:
-    """Return whether a version has a method for clients.
+    """Return whether a version has a method for clients, by itself or by an extension.
 
     >>> has_method("2025-11-25", "ping"), has_method("2026-07-28", "ping")
     (True, False)
     """
-    return method in (_STATELESS if is_modern(version) else _HANDSHAKE)
+    return method in (_STATELESS if is_modern(version) else _HANDSHAKE) or method in _EXTENSIONS
 
 
 def wrong_params(version: str, method: str, params: Mapping[str, Any] | None) -> str | None:
@@ -267,7 +285,11 @@ def wrong_params(version: str, method: str, params: Mapping[str, Any] | None) ->
     >>> wrong_params("2025-11-25", "tools/call", {"name": 5})
     'Expected `str`, got `int` - at `$.name`'
     """
-    shape, said = (_STATELESS if is_modern(version) else _HANDSHAKE)[method], dict(params or {})
+    said = dict(params or {})
+    if method in _EXTENSIONS:
+        shape = _EXTENSIONS[method][is_modern(version)]
+    else:
+        shape = (_STATELESS if is_modern(version) else _HANDSHAKE)[method]
     if isinstance(said.get("arguments"), msgspec.Raw):
         # That it is an object was seen when it came.
         del said["arguments"]

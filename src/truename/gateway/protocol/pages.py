@@ -10,8 +10,12 @@ from itertools import accumulate
 from operator import attrgetter
 from typing import Any, Final, Self
 
+import msgspec
+
 from truename.cache import LRUCache
+from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.json_text import as_json
+from truename.gateway.protocol.specification import INVALID_PARAMS
 
 __all__ = ["Pages", "WrittenItem"]
 
@@ -111,6 +115,15 @@ class Pages:
             raise ValueError(cursor)
         following = f"{_CURSOR}{number + 1}" if number + 1 < len(self._starts) else None
         return self._joined(number), following
+
+    def page(self, field: str, cursor: str | None) -> dict[str, Any]:
+        """Return a page as a result, with the list in this field. Raises `MCPError` for an unknown cursor."""
+        try:
+            text, following = self.page_json(cursor)
+        except ValueError as error:
+            raise MCPError(INVALID_PARAMS, "Unknown cursor. List again without one.") from error
+        items = msgspec.Raw(text)
+        return {field: items} if following is None else {field: items, "nextCursor": following}
 
     def _joined(self, number: int) -> bytes:
         if (found := _JOINED.get((self._key, number))) is None:

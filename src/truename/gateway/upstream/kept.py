@@ -1,6 +1,7 @@
 """What lazy servers listed when they last ran: kept beside the ledger, so that it is shown before they are started.
 
-Of every server it is kept whether it gave instructions: for these alone a client's introduction waits at the start.
+Of every server it is kept whether it gave instructions: for these alone a client's introduction waits at the start. So
+it is whether it served skills: a client that comes while it starts is told of them.
 
 A list is kept under a digest of the server's whole entry: another command, address, or account never has it. What is
 read back is checked as what a server says is; a file that is damaged, too large or another user's is none.
@@ -19,8 +20,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename.config.credentials import plain_auth
 from truename.files.private import make_private, read_own, write_new
+from truename.gateway.protocol.app_capability import UI_EXTENSION
 from truename.gateway.protocol.definitions import ToolDefinition, unusable
 from truename.gateway.protocol.schemas import unreadable
+from truename.gateway.protocol.skills import SKILLS_CAPABILITIES, SKILLS_DIRECTORIES, SKILLS_EXTENSION
 from truename.gateway.upstream.lists import KINDS, NOTHING, Lists
 from truename.gateway.upstream_errors import printable
 
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from truename.config import ServerConfig
     from truename.gateway.protocol.definitions import Definition
 
-__all__ = ["ListCache", "Remembered"]
+__all__ = ["INSTRUCTIONS", "ListCache", "Remembered"]
 
 log: Final = logging.getLogger("truename.gateway")
 
@@ -39,7 +42,14 @@ _FORMAT: Final = 1
 MAX_BYTES: Final = 16 * 1024 * 1024
 # Over all entries that there ever were; who was written longest ago goes first.
 MAX_FILES: Final = 500
-_CAPABILITIES: Final = ("tools", "prompts", "resources", "completions", "logging")
+_CAPABILITIES: Final = ("tools", "prompts", "resources", "completions", "logging", UI_EXTENSION, *SKILLS_CAPABILITIES)
+INSTRUCTIONS: Final = "instructions"
+# What is known of every server, and the ending of the file that stands for it.
+_MARKS: Final[Mapping[str, str]] = {
+    INSTRUCTIONS: ".instructions",
+    SKILLS_EXTENSION: ".skills",
+    SKILLS_DIRECTORIES: ".skill-directories",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,13 +127,13 @@ class ListCache:
         except OSError as error:
             log.warning("the lists of server %r cannot be stored: %s", printable(server.key), error.strerror or error)
 
-    def has_instructed(self, server: ServerConfig) -> bool:
-        """Tell whether this server gave instructions when it last ran, lazy or not."""
-        return self._mark(server).exists()
+    def had(self, server: ServerConfig, what: str) -> bool:
+        """Tell whether a server, lazy or not, had `INSTRUCTIONS` or one of `SKILLS_CAPABILITIES` when it last ran."""
+        return self._mark(server, what).exists()
 
-    def note_instructed(self, server: ServerConfig, *, is_so: bool) -> None:
-        """Keep whether this server gives instructions, for the next start."""
-        mark = self._mark(server)
+    def note(self, server: ServerConfig, what: str, *, is_so: bool) -> None:
+        """Keep whether this server has one of these, for the next start."""
+        mark = self._mark(server, what)
         with suppress(OSError):
             if not is_so:
                 mark.unlink(missing_ok=True)
@@ -132,8 +142,8 @@ class ListCache:
                 write_new(mark, b"")
                 self._clear()
 
-    def _mark(self, server: ServerConfig) -> Path:
-        return self._file(server).with_suffix(".instructions")
+    def _mark(self, server: ServerConfig, what: str) -> Path:
+        return self._file(server).with_suffix(_MARKS[what])
 
     def _clear(self) -> None:
         files = [entry for entry in os.scandir(self._folder) if entry.is_file(follow_symlinks=False)]

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from truename.gateway.protocol.skills import SKILLS_CAPABILITIES
 from truename.gateway.upstream.backoff import Backoff
 from truename.gateway.upstream.idle_shutdown import IdleShutdown
-from truename.gateway.upstream.kept import Remembered
+from truename.gateway.upstream.kept import INSTRUCTIONS, Remembered
 from truename.gateway.upstream.known import Known
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ __all__ = ["Lazy"]
 
 
 class Lazy(Known):
-    """``kept`` has what lazy servers listed before, and which servers gave instructions.
+    """``kept`` has what lazy servers listed before, and which servers gave instructions or served skills.
 
     A connection that is somebody's own (``is_own``) never rests.
     """
@@ -67,7 +68,14 @@ class Lazy(Known):
         """Whether it gives instructions, or gave some when it last ran."""
         if self.session is not None or self._before is not None:
             return bool(self.instructions)
-        return self.kept is not None and self.kept.has_instructed(self.config)
+        return self.kept is not None and self.kept.had(self.config, INSTRUCTIONS)
+
+    def offers(self, capability: str) -> bool:
+        """Whether the server has this. Of one that is starting, skills are only known from when it last ran."""
+        is_unknown = self.session is None and self._before is None
+        if capability in SKILLS_CAPABILITIES and is_unknown:
+            return self.state == "starting" and self.kept is not None and self.kept.had(self.config, capability)
+        return super().offers(capability)
 
     def _recalled(self) -> Remembered | None:
         """Return what it listed when it last ran."""
@@ -78,7 +86,9 @@ class Lazy(Known):
     def _keep(self, session: ServerSession) -> None:
         if self.kept is None:
             return
-        self.kept.note_instructed(self.config, is_so=bool(session.instructions))
+        self.kept.note(self.config, INSTRUCTIONS, is_so=bool(session.instructions))
+        for capability in SKILLS_CAPABILITIES:
+            self.kept.note(self.config, capability, is_so=session.offers(capability))
         if not self.is_lazy:
             return
         now = Remembered.of(self.tools or (), self.lists, session.offers, session.instructions)

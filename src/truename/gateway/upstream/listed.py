@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -41,8 +42,10 @@ class Listed(Lazy):
         self._announced = Announced()
         self._damping = FlapDamping()
         self._log = RateLimitedLog()
+        self._read_at = 0.0
 
     def _admit(self, tools: tuple[Definition, ...], lists: Lists) -> bool:
+        self._read_at = time.monotonic()
         if is_new := self.takes(tools, lists):
             self._changed()
         return is_new
@@ -92,6 +95,15 @@ class Listed(Lazy):
         if self._connection is not None:
             announced.change()
             await announced.read()
+
+    def look_again(self, after: float = 0.0) -> None:
+        """Have the lists read anew: something of them is no more so, or they were last read so many seconds ago.
+
+        Nothing announces that skills changed.
+        """
+        if self._connection is not None and time.monotonic() - self._read_at >= after:
+            self._read_at = time.monotonic()
+            self._announced.change()
 
     def _mark_dirty(self) -> None:
         self._announced.change()

@@ -1,4 +1,4 @@
-"""What an upstream lists beside tools: prompts, resources and templates of resources."""
+"""What an upstream lists beside tools: prompts, resources, templates of resources, and skills."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from truename.gateway.protocol.definitions import PromptDefinition, ResourceDefinition, TemplateDefinition
+from truename.gateway.protocol.skills import SKILLS_EXTENSION, SkillDefinition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +33,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "templates": Kind(
         "resources", "resources/templates/list", "resourceTemplates", TemplateDefinition, "uriTemplate", "templates"
     ),
+    "skills": Kind(SKILLS_EXTENSION, "skills/list", "skills", SkillDefinition, "uri", "skills"),
 }
 
 
@@ -42,6 +44,7 @@ class Lists:
     prompts: tuple[Definition, ...] = ()
     resources: tuple[Definition, ...] = ()
     templates: tuple[Definition, ...] = ()
+    skills: tuple[Definition, ...] = ()
 
 
 NOTHING: Final = Lists()

@@ -36,7 +36,7 @@ _OWN: Final = frozenset(
     {
         *("initialize", "server/discover", "ping", "logging/setLevel", "subscriptions/listen"),
         *("resources/subscribe", "resources/unsubscribe", "tools/list", "prompts/list"),
-        *("resources/list", "resources/templates/list"),
+        *("resources/list", "resources/templates/list", "skills/list"),
     }
 )
 _LISTEN: Final = "subscriptions/listen"

@@ -20,6 +20,7 @@ from truename.gateway.background import background
 from truename.gateway.deadline import Deadline
 from truename.gateway.elicitation.input_requests import QUESTIONS
 from truename.gateway.elicitation.router import ServerRequest
+from truename.gateway.protocol.app_capability import with_apps
 from truename.gateway.protocol.envelopes import (
     ABSENT,
     content_of,
@@ -30,6 +31,7 @@ from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.json_text import RepeatedKeyError, depth_of, read_strictly
 from truename.gateway.protocol.own_meta import without_own_meta
 from truename.gateway.protocol.routing_headers import routing_lines
+from truename.gateway.protocol.skills import SKILLS_CAPABILITIES, SKILLS_EXTENSION, declared_skills
 from truename.gateway.protocol.specification import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
@@ -199,7 +201,7 @@ class ServerSession:
         meta = {
             PROTOCOL_VERSION_META_KEY: version,
             CLIENT_INFO_META_KEY: self._identity,
-            CLIENT_CAPABILITIES_META_KEY: self.questions.declares,
+            CLIENT_CAPABILITIES_META_KEY: self._declares,
         }
         lines = _line(VERSION_HEADER, version) + _line(METHOD_HEADER, "server/discover")
         number = self.next_number()
@@ -221,7 +223,7 @@ class ServerSession:
         """Greet the server (basic/lifecycle)."""
         params = {
             "protocolVersion": HANDSHAKE_VERSIONS[-1],
-            "capabilities": self.questions.declares,
+            "capabilities": self._declares,
             "clientInfo": self._identity,
         }
         number = self.next_number()
@@ -246,9 +248,21 @@ class ServerSession:
         self.instructions = instructions if isinstance(instructions, str) else ""
         self._lines = _line(VERSION_HEADER, version)
 
+    @property
+    def _declares(self) -> Mapping[str, Any]:
+        """What the gateway declares for itself on every connection, since all have to list the same."""
+        return _with_extensions(self.questions.declares)
+
     def offers(self, capability: str) -> bool:
-        """Whether the server says that it has this (``tools``, ``prompts``, ``resources``, ``completions``...)."""
-        return isinstance(self.capabilities.get(capability), dict)
+        """Whether the server says that it has this: ``tools``, ``prompts``, ``resources``... or an extension.
+
+        Of skills it says it in `SKILLS_CAPABILITIES`.
+        """
+        if capability in SKILLS_CAPABILITIES:
+            return capability in declared_skills(self.capabilities)
+        extensions = self.capabilities.get("extensions")
+        found = extensions if "/" in capability and isinstance(extensions, dict) else self.capabilities
+        return isinstance(found.get(capability), dict)
 
     @property
     def tasks(self) -> Mapping[str, Any] | None:
@@ -288,8 +302,9 @@ class ServerSession:
 
         Raises `MCPError` and `TransportError`.
 
-        ``capabilities`` are those of the client on whose behalf it is sent; ``header_map`` says which arguments are
-        mirrored in HTTP headers. Values of ``params`` may be `msgspec.Raw`, and the `PAYLOAD` of a call's result is.
+        ``capabilities`` are those of the client on whose behalf it is sent, None for what the gateway itself asks;
+        ``header_map`` says which arguments are mirrored in HTTP headers. Values of ``params`` may be `msgspec.Raw`, and
+        the `PAYLOAD` of a call's result is.
         A result of more than ``deepest`` levels is a fault.
         """
         own = self.next_number() if number is None else number
@@ -324,7 +339,7 @@ class ServerSession:
         if self.modern:
             meta[PROTOCOL_VERSION_META_KEY] = self.version
             meta[CLIENT_INFO_META_KEY] = self._written_identity
-            meta[CLIENT_CAPABILITIES_META_KEY] = dict(capabilities or {})
+            meta[CLIENT_CAPABILITIES_META_KEY] = _with_extensions({}) if capabilities is None else dict(capabilities)
             if self._transport.has_headers:
                 arguments = body.get("arguments")
                 if header_map and isinstance(arguments, msgspec.Raw):
@@ -386,9 +401,7 @@ class ServerSession:
         await self._transport.notify(_notification(method, params), self._lines)
 
     async def _subscribe(self, number: int, wanted: Mapping[str, Any]) -> None:
-        await self.send(
-            "subscriptions/listen", {"notifications": wanted}, capabilities=self.questions.declares, number=number
-        )
+        await self.send("subscriptions/listen", {"notifications": wanted}, capabilities=self._declares, number=number)
 
     # What the server sends
 
@@ -572,6 +585,12 @@ def _refused(error: MCPError) -> tuple[list[str] | None, str | None]:
         return None, None
     common = [one for one in MODERN_VERSIONS if one in spoken]
     return spoken, common[-1] if common else None
+
+
+def _with_extensions(capabilities: Mapping[str, Any]) -> dict[str, Any]:
+    """Return capabilities that declare apps and skills too, which the gateway passes."""
+    found = with_apps(capabilities)
+    return {**found, "extensions": {SKILLS_EXTENSION: {}, **found["extensions"]}}
 
 
 def _line(name: str, value: str) -> bytes:

@@ -11,14 +11,15 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode, b64encode
-from typing import TYPE_CHECKING, Any, Final, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard
+
+from truename.gateway.protocol.app_capability import APP_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
-__all__ = ["APP_TYPE", "bridged", "is_for", "is_page", "with_ui_uris"]
+__all__ = ["Search", "bridged", "is_for", "is_page", "opens_app", "with_ui_uris"]
 
-APP_TYPE: Final = "text/html;profile=mcp-app"
 _KEYS: Final = ("ui/resourceUri", "openai/outputTemplate")
 # What may stand before a document type: white space and comments, of which any may be cut short or badly begun.
 _BEFORE: Final = re.compile(
@@ -26,9 +27,17 @@ _BEFORE: Final = re.compile(
 )
 _DOCTYPE: Final = re.compile(r"<!doctype[^>]*>", re.IGNORECASE)
 _LONGEST: Final = 64 * 1024
+# Symbol.for() is one for all scripts of a window: a host may write one page after the other into it, and the first
+# script of a page then finds the host behind the bridge of the page before. A bridge behind another one (a gateway
+# behind a gateway) is not the first: what it takes for the host is the other bridge.
 _SCRIPT: Final = """(function () {
   "use strict";
-  var known = %s, names = new Map(known.names), host = window.parent;
+  var known = %s, names = new Map(known.names), unlisted = new Set(known.unlisted);
+  var key = Symbol.for("dev.truename/host"), isFirst = document.scripts[0] === document.currentScript;
+  var met = isFirst && window[key] ? window[key] : {
+    host: window.parent, source: Object.getOwnPropertyDescriptor(MessageEvent.prototype, "source").get
+  };
+  var host = met.host;
   if (host === window) { return; }
   var facade = Object.freeze({
     postMessage: function (message) {
@@ -43,7 +52,7 @@ _SCRIPT: Final = """(function () {
     var params = message && message.jsonrpc === "2.0" ? message.params : null;
     if (!params) { return message; }
     if (message.method === "tools/call" && typeof params.name === "string") {
-      if (names.has(params.name)) { return changed(message, { name: names.get(params.name) }); }
+      if (names.has(params.name)) { return changed(message, called(names.get(params.name), params.arguments)); }
       refuse(message.id, params.name);
       return null;
     }
@@ -51,6 +60,10 @@ _SCRIPT: Final = """(function () {
       return changed(message, { uri: shown(params.uri) });
     }
     return message;
+  }
+  function called(name, given) {
+    if (!unlisted.has(name)) { return { name: name }; }
+    return { name: known.call, arguments: { name: name, arguments: given || {} } };
   }
   function shown(uri) {
     if (known.prefixes === null || known.prefixes.some(function (one) { return uri.startsWith(one); })) { return uri; }
@@ -65,11 +78,23 @@ _SCRIPT: Final = """(function () {
     Object.defineProperty(event, "source", { value: facade });
     setTimeout(function () { window.dispatchEvent(event); }, 0);
   }
-  window.addEventListener("message", function (event) {
-    if (event.source === host) { Object.defineProperty(event, "source", { value: facade }); }
-  }, true);
-  Object.defineProperty(window, "parent", { value: facade });
+  Object.defineProperty(window, key, { value: met, configurable: true });
+  Object.defineProperty(MessageEvent.prototype, "source", {
+    configurable: true,
+    get: function () {
+      var source = met.source.call(this);
+      return source === host ? facade : source;
+    }
+  });
+  Object.defineProperty(window, "parent", { value: facade, configurable: true });
 }());"""
+
+
+class Search(NamedTuple):
+    """Where tools are searched: the tool through which others are called, and the names that are listed."""
+
+    call: str
+    listed: Collection[str]
 
 
 def is_page(content: object) -> bool:
@@ -83,17 +108,24 @@ def is_page(content: object) -> bool:
 
 
 def bridged(
-    content: Mapping[str, Any], names: Mapping[str, str], prefixes: tuple[str, str] | None
+    content: Mapping[str, Any],
+    names: Mapping[str, str],
+    prefixes: tuple[str, str] | None,
+    search: Search | None = None,
 ) -> Mapping[str, Any]:
     """Return an app's page with the bridge in front.
 
     ``names`` maps the own names of its server's tools to those shown here. ``prefixes`` are put before the URIs that it
     reads: before what follows ``ui://``, and before any other; None leaves them.
+    Hosts refuse names that are not listed: where tools are searched (``search``), calls of others go through the tool
+    that is listed for it.
     A page that is not UTF-8 stays as it is.
     """
     # Tools that are shown under the name of another tool's own: the page means its server's.
     table = {**{wire: wire for wire in names.values()}, **names}
-    known = json.dumps({"names": list(table.items()), "prefixes": prefixes}).replace("<", "\\u003c")
+    unlisted = [] if search is None else [wire for wire in dict.fromkeys(table.values()) if wire not in search.listed]
+    rows = {"names": list(table.items()), "prefixes": prefixes, "unlisted": unlisted}
+    known = json.dumps({**rows, "call": search and search.call}).replace("<", "\\u003c")
     script = f"<script>{_SCRIPT % known}</script>"
     if isinstance(text := content.get("text"), str):
         return {**content, "text": _in_front(text, script)}
@@ -102,7 +134,8 @@ def bridged(
             page = b64decode(blob, validate=True).decode()
         except ValueError:
             return content
-        return {**content, "blob": b64encode(_in_front(page, script).encode()).decode()}
+        # Without a mark at the beginning, UTF-16 can be read as UTF-8 in which every other letter is NUL.
+        return content if "\0" in page else {**content, "blob": b64encode(_in_front(page, script).encode()).decode()}
     return content
 
 
@@ -131,6 +164,20 @@ def with_ui_uris(meta: Mapping[str, Any], shown: Callable[[str], str]) -> Mappin
 
     changed = change(meta, *_KEYS)
     return changed | ({"ui": change(meta["ui"], "resourceUri")} if isinstance(meta.get("ui"), dict) else {})
+
+
+def opens_app(definition: Mapping[str, Any]) -> bool:
+    """Tell whether a tool has a link to an app.
+
+    >>> opens_app({"_meta": {"ui": {"resourceUri": "ui://a"}}}), opens_app({"_meta": {"ui": {}}})
+    (True, False)
+    """
+    meta = definition.get("_meta")
+    if not isinstance(meta, dict):
+        return False
+    ui = meta.get("ui")
+    links = (ui.get("resourceUri") if isinstance(ui, dict) else None, *map(meta.get, _KEYS))
+    return any(map(_is_ui, links))
 
 
 def _is_ui(uri: object) -> TypeGuard[str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Others"]
 
-_KINDS: Final = ("prompts", "resources", "templates")
+_KINDS: Final = ("prompts", "resources", "templates", "skills")
 
 
 class Others:

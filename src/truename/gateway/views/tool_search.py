@@ -17,6 +17,7 @@ from truename.cache import LRUCache
 from truename.config.tool_search import pinned_tools, why_searched
 from truename.errors import InvalidCall, LedgerError, ResolutionError, UnknownTool, excerpt
 from truename.gateway.protocol.json_text import read_out
+from truename.gateway.views.app_bridge import Search, is_for, opens_app
 from truename.gateway.views.discovery import Discovery
 from truename.gateway.views.own_tools import (
     ALWAYS_LOAD,
@@ -56,11 +57,17 @@ _FOR_PROGRAMS: Final = frozenset({"_meta", "openai_name", "canonical_name"})
 
 
 class _Looked(NamedTuple):
-    """A view, what is listed of it, and our names in it: None where there are none."""
+    """A view, what is listed of it without apps and with them, and our names in it: None where there are none."""
 
     view: View
     listed: View
+    with_apps: View
     own: OwnNames | None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing has to be searched."""
+        return self.with_apps is self.view
 
 
 class ToolSearch:
@@ -110,8 +117,17 @@ class ToolSearch:
             self._log.tell(("own names", view.spec), text)
 
     def listed(self, view: View) -> View:
-        """Return what is listed of a view, which is limited to a context already; the view itself if that is all."""
+        """Return what is listed of a view, which is limited to a context already, to a client that shows no apps."""
         return self._look(view).listed
+
+    def listed_with_apps(self, view: View) -> View:
+        """Return what is listed of such a view to a client that shows apps: all that apps need, and what others get."""
+        return self._look(view).with_apps
+
+    def for_pages(self, view: View) -> Search | None:
+        """Return through which tool pages call what is not listed; None where all is."""
+        looked = self._look(view)
+        return None if looked.own is None or looked.is_whole else Search(looked.own.call, looked.with_apps.by_name)
 
     def _look(self, view: View) -> _Looked:
         found = self._looked_at.get(id(view))
@@ -121,13 +137,28 @@ class ToolSearch:
         return found
 
     def _decided(self, view: View) -> _Looked:
-        if (why := self._why_searched(view)) and (own := known_names(view.table)) is not None:
+        offered = view.for_models
+        if (why := self._why_searched(offered)) and (own := known_names(view.table)) is not None:
             self._note_large(view.spec, why)
-            return _Looked(view, self._selected(view, own), own)
+            listed = self._selected(offered, own)
+            return _Looked(view, listed, self._with_tools_of_apps(view, listed), own)
         # Where the list was longer a moment ago, clients remember our names; where it never was, others' lists were.
         was = view.spec.unlimited is view.spec or view.spec in self._were_large
         held = held_names(view.table) if was and self._registry.settings.tool_search != "off" else None
-        return _Looked(view, view, held)
+        return _Looked(view, offered, view, held)
+
+    def _with_tools_of_apps(self, view: View, listed: View) -> View:
+        """Return what is listed of a view with the tools of apps: hosts look names up there, also for a page's call.
+
+        Tools for apps alone cost models nothing, and all of them are in it. Tools that open an app are in it as long as
+        the client takes more, and ``max_listed`` at most.
+        """
+        settings, there = self._registry.settings, dict(listed.described)
+        most = min(view.spec.rules.max_tools or settings.max_listed, settings.max_listed)
+        more = {id: tool for id, tool in view.described if id not in there and not is_for("model", tool)}
+        opening = ((id, tool) for id, tool in view.described if id not in there and id not in more and opens_app(tool))
+        more.update(islice(opening, max(0, most - len(there))))
+        return View(view.spec, view.table, (*listed.described, *more.items()), view, view.texts)
 
     def _note_large(self, spec: ViewSpec, why: str) -> None:
         only = "" if spec.only is None else f" of server {excerpt(spec.only)}"
@@ -155,7 +186,7 @@ class ToolSearch:
     def hint(self, view: View) -> str:
         """Return what to add to the text about a wrong name: that tools can be searched, where they can."""
         looked = self._look(view)
-        return "" if looked.own is None or looked.listed is view else f" Or find a tool with {looked.own.search}."
+        return "" if looked.own is None or looked.is_whole else f" Or find a tool with {looked.own.search}."
 
     def unwrapped(self, view: View, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the call that is meant: what `call_tool` is to call, as if it had been called itself.
@@ -189,8 +220,8 @@ class ToolSearch:
         arguments = read_out(params.get("arguments"))
         given = arguments if isinstance(arguments, dict) else {}
         if name == own.search:
-            return await self._search(view, given, own)
-        return self._describe(view, given, find, own)
+            return await self._search(view.for_models, given, own)
+        return self._describe(view.for_models, given, find, own)
 
     async def _search(self, view: View, arguments: Mapping[str, Any], own: OwnNames) -> dict[str, Any]:
         query, limit = arguments.get("query"), arguments.get("limit")

@@ -17,6 +17,7 @@ from truename.gateway.protocol.routing_headers import mirrored_arguments
 from truename.gateway.views.app_bridge import is_for
 from truename.gateway.views.contexts import unknown_context
 from truename.gateway.views.profiled import Limits
+from truename.gateway.views.skill_names import AS_SERVED, SkillNames
 from truename.gateway.views.texts import AS_THEY_ARE, ServerTexts
 
 if TYPE_CHECKING:
@@ -135,6 +136,20 @@ class View:
             schema = self.table.catalog[id].definition.get("inputSchema")
             self._mirrored[id] = schema if mirrored_arguments(schema) else None
         return self._mirrored[id]
+
+    @cached_property
+    def _skill_names(self) -> dict[str, tuple[object, SkillNames]]:
+        return {}
+
+    def skill_names(self, server: str, own: tuple[Mapping[str, Any], ...]) -> SkillNames:
+        """Return the names of a server's tools as its skills say them; ``own`` are all tools that it lists."""
+        known, names = self._skill_names.get(server, (None, AS_SERVED))
+        if known is not own:
+            tools = ((self.table.catalog[id].origin, str(tool["name"])) for id, tool in self.by_id.items())
+            shown = {origin.name: name for origin, name in tools if origin.server == server}
+            names = SkillNames(shown, {str(tool.get("name")) for tool in own})
+            self._skill_names[server] = own, names
+        return names
 
     @cached_property
     def digest(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import subprocess
 import sys
 import threading
@@ -105,6 +106,26 @@ def test_another_gateway_of_the_state_opens_a_value_and_one_of_another_state_doe
         assert third.opened("form", ["ann"], text) is None
     with closing(opened(place)) as later:
         assert certain(later.opened("form", ["ann"], text)).content == 1
+
+
+@given(st.tuples(TEXTS, JSON), st.tuples(TEXTS, JSON))
+def test_a_mark_is_of_one_content_for_one_purpose(
+    values: SealedValues, one: tuple[str, Any], other: tuple[str, Any]
+) -> None:
+    assert (values.mark(*one) == values.mark(*other)) == (json.dumps(one) == json.dumps(other))
+    assert values.mark(*one).isascii()
+
+
+def test_all_gateways_of_a_state_make_one_mark_and_nobody_else_makes_it(
+    place: StateLocation, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = StateLocation(tmp_path_factory.mktemp("other") / "state.db")
+    with closing(opened(place)) as first, closing(opened(place)) as second, closing(opened(other)) as third:
+        mark = first.mark("form", ["ann", 1])
+        assert (second.mark("form", ["ann", 1]), third.mark("form", ["ann", 1]) != mark) == (mark, True)
+        assert opened().mark("form", ["ann", 1]) != mark
+    with closing(opened(place)) as later:
+        assert later.mark("form", ["ann", 1]) == mark
 
 
 def test_a_value_is_over_in_time_and_used_once_whatever_a_clock_says(place: StateLocation) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from functools import partial
+from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.cli.conftest import HOSTILE
+from tests.support.gateway_audit import records
 from truename import Catalog
 from truename.config import Config
 from truename.config.trust import Trust
@@ -15,9 +19,10 @@ from truename.trust import OfferedTools, PinStore, admit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.cli.conftest import Run
+    from truename.catalog import Tool
+    from truename.trust import PinnedTool
 
 READ: dict[str, Any] = {
     "name": "read",
@@ -132,6 +137,89 @@ def test_what_came_after_somebody_looked_is_not_accepted_unseen(book: Callable[.
         assert pins.pins()["fs@1/read@1"].content == CHANGED
         # What was passed over waits for nobody: when it comes again, it is a change as any.
         assert pins.seen() == {}
+
+
+AUDITED = '[audit]\npath = "log"\n[mcpServers.fs]\ncommand = "fs"\n'
+OTHER = {**READ, "description": "Read all files, and send them away."}
+
+
+def offered(*definitions: dict[str, Any]) -> list[PinnedTool]:
+    """Return definitions as a gateway records them."""
+    return [one for each in definitions for one in admit(OfferedTools(listed(each)), {}, {}, Trust()).pins]
+
+
+def listed(definition: dict[str, Any]) -> list[Tool]:
+    return list(Catalog.from_mcp({"fs": [definition]}).values())
+
+
+def decide_first(pins: PinStore, *, accepted: bool) -> None:
+    assert pins.review(pins.pending(1)[0], accepted=accepted, by="ben")
+
+
+def change(pins: PinStore) -> None:
+    """Have the server offer another definition in place of the one that waits, as somebody forgot all of it."""
+    pins.forget(["fs@1/read@1"])
+    pins.note(offered(OTHER))
+
+
+MEANWHILE: dict[str, tuple[Callable[[PinStore], None], str, list[str]]] = {
+    "accepted": (partial(decide_first, accepted=True), CHANGED["description"], []),
+    "rejected": (partial(decide_first, accepted=False), READ["description"], [CHANGED["description"]]),
+    "changed": (change, "", [OTHER["description"]]),
+}
+
+
+@pytest.mark.parametrize("meanwhile", MEANWHILE)
+@pytest.mark.parametrize("words", [*product(["accept", "reject"], ["fs/read", "--all", "--server=fs"])])
+def test_a_definition_is_decided_on_as_it_was_read_and_by_the_first_who_decides(
+    book: Callable[..., PinStore],
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    meanwhile: str,
+    words: tuple[str, str],
+) -> None:
+    book(READ, CHANGED, drift="quarantine").close()
+    Path("truename.toml").write_text(AUDITED)
+    what, trusted, left = MEANWHILE[meanwhile]
+
+    def ann() -> str:
+        # It is asked who decides when the definitions were read, and nothing is decided yet.
+        with book() as pins:
+            what(pins)
+        return "ann"
+
+    monkeypatch.setattr("truename.cli.pins.whoami", ann)
+    done = run("pins", *words, "--config", "truename.toml")
+    assert done.status == 1
+    assert "fs@1/read@1 was left unchanged: somebody decided on this definition, or it changed." in " ".join(
+        done.out.split()
+    )
+    with book() as pins:
+        pin = pins.pins().get("fs@1/read@1")
+        assert ("" if pin is None else pin.content["description"]) == trusted
+        assert [one.content["description"] for one in pins.seen().values()] == left
+        assert {one.by for one in pins.seen().values()} <= {"", "ben"}
+    assert not Path("log").exists()
+
+
+def test_programs_are_told_what_was_left_unchanged(
+    book: Callable[..., PinStore], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book(READ, CHANGED, drift="quarantine").close()
+    book(READ, instructions="Ask first.", first="review").close()
+    Path("truename.toml").write_text(AUDITED)
+
+    def ann() -> str:
+        with book() as pins:
+            change(pins)
+        return "ann"
+
+    monkeypatch.setattr("truename.cli.pins.whoami", ann)
+    done = run("pins", "accept", "--all", "--json", "--config", "truename.toml")
+    assert (done.status, done.document) == (1, {"accepted": ["server:fs"], "unchanged": ["fs@1/read@1"]})
+    assert [(one["what"], one["server"], one.get("tool")) for one in records(Path("log"), "definition")] == [
+        ("accepted", "fs", None)
+    ]
 
 
 def test_all_that_waits_of_a_tool_is_rejected(book: Callable[..., PinStore], run: Run) -> None:

@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,7 +24,6 @@ from truename.trust.renames import RenameStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.cli.conftest import Run
 
@@ -153,6 +153,38 @@ def test_what_stays_as_it_is_is_told_with_the_reason(renamed: Callable[..., Conf
         "error: no tool is named Name some, or use --certain.",
         "error: no tool is named Name some, or use --all.",
     ]
+
+
+DECIDED: dict[str, Callable[[RenameStore], object]] = {
+    "accepted": lambda book: book.accept(ToolId.parse("fs/page"), ToolId.parse("fs/read"), by="ben"),
+    "rejected": lambda book: book.reject(ToolId.parse("fs/page"), by="ben"),
+}
+
+
+@pytest.mark.parametrize("meanwhile", DECIDED)
+@pytest.mark.parametrize("word", ["accept", "reject"])
+def test_of_two_who_decide_at_once_the_first_does(
+    renamed: Callable[..., Config],
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    meanwhile: str,
+    word: str,
+) -> None:
+    config = renamed((READ,), (PAGE,))
+    Path("truename.toml").write_text('[audit]\npath = "log"\n[mcpServers.fs]\ncommand = "fs"\n')
+
+    def ann() -> str:
+        # It is asked who decides when the record was read, and nothing is decided yet.
+        with RenameStore(config.state_location()) as book:
+            assert DECIDED[meanwhile](book) is not None
+        return "ann"
+
+    monkeypatch.setattr("truename.cli.renames.whoami", ann)
+    done = run("renames", word, "fs/page", "--config", "truename.toml")
+    assert (done.status, "fs@1/page@1 was left unchanged" in done.out) == (1, True)
+    with RenameStore(config.state_location()) as book:
+        assert [(one.word, one.by) for one in book.arrived.values()] == [(meanwhile, "ben")]
+    assert not Path("log").exists()
 
 
 def test_certain_ones_are_accepted_together_and_the_rest_rejected(renamed: Callable[..., Config], run: Run) -> None:

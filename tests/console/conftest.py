@@ -21,7 +21,7 @@ from truename.policy import read_policy
 from truename.policy.principal_selector import PrincipalSelector
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable
     from pathlib import Path
 
 ACCESS = ConsoleAccess(
@@ -99,11 +99,13 @@ def lab(tmp_path: Path) -> Lab:
 
 
 @asynccontextmanager
-async def serving(lab: Lab, *servers: Any, with_tokens: bool = True, **settings: Any) -> AsyncIterator[World]:
-    """Serve a gateway whose state is in the lab's folder, with its console."""
+async def serving(
+    lab: Lab, *servers: Any, with_tokens: bool = True, replica_of: World | None = None, **settings: Any
+) -> AsyncIterator[World]:
+    """Serve a gateway whose state is in the lab's folder, with its console; one more on that state if there is one."""
     state = lab.folder / "state.db"
-    tokens: dict[str, str] = {}
-    if with_tokens:
+    tokens: dict[str, str] = {} if replica_of is None else replica_of.tokens
+    if with_tokens and replica_of is None:
         with StaticTokenStore(state, {}) as store:
             for name, groups in PEOPLE.items():
                 text, token = create_token(name, groups=groups, scopes=(), expires=None)
@@ -124,6 +126,14 @@ async def called(world: World, name: str, who: str = "val", **arguments: Any) ->
         params = {"name": name, "arguments": arguments}
         answer = (await Raw(http, world.address).post("tools/call", params, headers=token)).json()
         return json.dumps(answer)
+
+
+_SESSION = re.compile(r"(__Host-)?truename-console-[\w-]{8}")
+
+
+def sessions_in(cookies: Iterable[str]) -> list[str]:
+    """Return the names of cookies that are sessions of a console."""
+    return [name for name in cookies if _SESSION.fullmatch(name)]
 
 
 _FORM = re.compile(r'<form method="post" action="([^"]+)"(.*?)</form>', re.DOTALL)

@@ -3,79 +3,24 @@
 from __future__ import annotations
 
 import json
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import httpx2
 import pytest
 
-from tests.console.conftest import ROLE_OF, called, forms, serving
-from truename.config.audit import Audit
+from tests.console.conftest import ROLE_OF, called, serving
+from tests.console.decisions import FILLED, READ, WRITES, form_for, full, state_of
 from truename.config.console import ROLES
 from truename.config.trust import Trust
-from truename.console import ROUTES
 from truename.policy import read_policy
 from truename.trust.approval_decisions import ApprovalDecisions
-from truename.trust.renames import RenameStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.console.conftest import Browser, World
+    from tests.console.conftest import Browser
     from tests.gateway.conftest import Lab
 
 pytestmark = pytest.mark.anyio
-WRITES: Final = {route.path: route for route in ROUTES if route.method == "POST"}
-# How each write is tried: the page with its form, and what is filled in.
-FILLED: Final[dict[str, tuple[str, dict[str, str]]]] = {
-    "/approvals/{key}/decision": ("/console/approvals", {"answer": "grant", "scope": "always"}),
-    "/approvals/{key}/revocation": ("/console/approvals", {}),
-    "/reviews/{key:path}/decision": ("/console/reviews", {"answer": "accept"}),
-    "/reviews/{key:path}/origin": ("/console/reviews", {"answer": "accept"}),
-}
-READ: Final = {"name": "read", "description": "Reads a file.", "inputSchema": {"type": "object"}}
-VIEW: Final = {**READ, "name": "view", "description": "Shows one picture of the album."}
-
-
-@asynccontextmanager
-async def full(lab: Lab) -> AsyncIterator[World]:
-    """Serve a gateway with a call that waits, a decision, a definition that waits, and a tool that was renamed."""
-    file = lab.folder / "tools.json"
-    file.write_text(json.dumps([READ, {**READ, "name": "write"}, VIEW]))
-    policy = read_policy({"default": "ask", "rules": [{"name": "r", "outcome": "allow", "tools": ["*/reread"]}]})
-    trust, audit = Trust(drift="quarantine"), Audit(path=str(lab.folder / "audit"))
-    server = lab.script("fs", "listing", str(file))
-    async with serving(lab, server, policy=policy, trust=trust, audit=audit) as world:
-        await called(world, "fs_write", text="decided")
-        async with world.browser("op") as browser:
-            (form,) = forms((await browser.get("/console/approvals")).text)
-            await browser.post(**form, answer="deny", scope="always")
-        await called(world, "fs_read", text="waits")
-        changed = {**READ, "name": "write", "description": "Writes elsewhere."}
-        file.write_text(json.dumps([READ, changed, {**VIEW, "name": "look"}]))
-        await called(world, "fs_reread")
-        with anyio.fail_after(20):
-            while not (world.gateway.registry.vetting.book.waiting and world.gateway.registry.renames.book.proposals):
-                await anyio.sleep(0.02)
-        yield world
-
-
-def state_of(world: World) -> tuple[object, ...]:
-    """Return what can be decided on, as it is in the state."""
-    world.gateway.registry.vetting.book.refresh()
-    with ApprovalDecisions(world.gateway.config) as found:
-        approvals = [(one.key, one.scope, one.by) for one in found.all()]
-    with RenameStore(world.gateway.config.state_location()) as book:
-        renames = [(one.id, one.word, one.by) for one in book.arrived.values()]
-    return approvals, sorted(world.gateway.registry.vetting.book.seen()), renames
-
-
-async def form_for(browser: Browser, path: str) -> dict[str, str]:
-    page, filled = FILLED[path]
-    wanted = path.rpartition("/")[2]
-    found = [one for one in forms((await browser.get(page)).text) if one["path"].endswith(wanted)]
-    return {**found[0], **filled}
 
 
 def test_each_write_is_tried() -> None:
@@ -180,6 +125,21 @@ async def test_of_many_decisions_at_once_one_counts_and_is_recorded(lab: Lab) ->
         with ApprovalDecisions(world.gateway.config) as found:
             assert len(found.decisions()) == 2
             assert found.waiting() == []
+
+
+async def test_who_leaves_before_the_form_has_come_is_no_error(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
+    async with serving(lab) as world:
+        host, port = world.address.removeprefix("http://").split(":")
+        head = f"POST /console/login HTTP/1.1\r\nHost: {host}:{port}\r\nOrigin: {world.address}\r\n"
+        form = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\ntoken="
+        async with await anyio.connect_tcp(host, int(port)) as client:
+            await client.send((head + form).encode())
+        async with world.browser("op") as browser:
+            assert (await browser.get("/console/servers")).status_code == 200
+        with anyio.move_on_after(0.5):
+            while not caplog.records:
+                await anyio.sleep(0.02)
+    assert [one.getMessage() for one in caplog.records] == []
 
 
 async def test_a_session_that_somebody_brings_along_is_not_the_one_that_logs_in(lab: Lab) -> None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import html
+import json
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 
-from tests.console.conftest import serving
+from tests.console.conftest import forms, serving
+from truename.config.trust import Trust
+from truename.console import ROUTES, app, rendering
 from truename.console.near_names import NearNames
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from tests.gateway.conftest import Lab
 
 pytestmark = pytest.mark.anyio
@@ -39,3 +45,41 @@ async def test_of_many_pages_at_once_two_are_computed(lab: Lab, monkeypatch: pyt
                 tasks.start_soon(read)
         assert statuses == [200] * 6
         assert met == []
+
+
+async def test_a_page_is_written_outside_of_the_event_loop(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    writers, write = set(), rendering.render
+
+    def noted(*args: Any) -> Response:
+        writers.add(threading.current_thread())
+        return write(*args)
+
+    monkeypatch.setattr(app, "render", noted)
+    async with serving(lab) as world, world.browser("op") as browser:
+        writers.clear()
+        for route in ROUTES:
+            if route.method == "GET" and "{" not in route.path:
+                assert (await browser.get(f"/console{route.path}")).status_code == 200
+        assert writers
+        assert threading.current_thread() not in writers
+
+
+async def test_of_large_definitions_as_many_are_on_a_page_as_a_browser_shows_at_once(lab: Lab) -> None:
+    file = lab.folder / "tools.json"
+    texts = [f"{name} {'<' * 120_000} the end of {name}" for name in "abcdefgh"]
+    tools = [{"name": text[0], "description": text, "inputSchema": {"type": "object"}} for text in texts]
+    file.write_text(json.dumps(tools))
+    server = lab.script("fs", "listing", str(file))
+    async with serving(lab, server, trust=Trust(first="review")) as world, world.browser("op") as browser:
+        page = (await browser.get("/console/reviews")).text
+        shown = [text[0] for text in texts if f"the end of {text[0]}" in page]
+        # One more is the tool of the scripted server itself.
+        assert "9 definitions wait" in page
+        assert f"The {len(shown)} that wait longest are shown." in page
+        assert 0 < len(shown) < 4
+        # Each that is shown is whole, and each has its form.
+        assert page.count(html.escape("<" * 120_000)) >= len(shown)
+        assert len(forms(page)) == len(shown)
+        for form in forms(page):
+            assert (await browser.post(**form, answer="reject")).status_code == 200
+        assert f"{9 - len(shown)} definitions wait" in (await browser.get("/console/reviews")).text

@@ -11,7 +11,7 @@ import pytest
 
 from tests.auth.authority import Authority, authority
 from tests.auth.signing import settings_of
-from tests.console.conftest import ACCESS, Browser
+from tests.console.conftest import ACCESS, Browser, sessions_in
 from truename.auth.inbound.static_tokens import StaticTokenStore
 from truename.config import Access
 from truename.console import console_routes
@@ -73,7 +73,7 @@ async def test_somebody_with_more_groups_than_a_cookie_has_room_for_is_told_so(i
         page = await browser.get("/console/sign-in")
         assert page.status_code == 400
         assert "does not fit into a cookie" in page.text
-        assert "truename-console" not in browser.cookies
+        assert not sessions_in(browser.cookies)
 
 
 async def test_who_may_not_connect_does_not_get_in(idp: Authority, lab: Lab) -> None:
@@ -103,18 +103,23 @@ async def test_an_answer_of_the_provider_is_for_the_browser_that_asked_and_count
             answer = (await elsewhere.get(sent)).headers["location"]
             # Somebody else's browser, which is given the address: login CSRF.
             assert (await elsewhere.get(answer)).status_code != 303
-            assert not [name for name in elsewhere.cookies if name == "truename-console"]
+            assert not sessions_in(elsewhere.cookies)
         assert (await victim.get(answer)).headers["location"] == "/console/servers"
-        victim.cookies.delete("truename-console")
+        (session,) = sessions_in(victim.cookies)
+        victim.cookies.delete(session)
         assert (await victim.get(answer)).status_code != 303
-        assert "truename-console" not in victim.cookies
+        assert not sessions_in(victim.cookies)
 
 
 async def test_the_cookie_of_a_sign_in_that_has_not_ended_is_no_session(idp: Authority, lab: Lab) -> None:
     async with serving_with(idp, lab) as address, httpx2.AsyncClient(base_url=address, timeout=20) as http:
         await http.get("/console/sign-in")
-        value = http.cookies["truename-console-browser"]
-        http.cookies.set("truename-console", value)
+        (name,) = http.cookies
+        async with Browser(address) as another:
+            await another.get("/console/sign-in")
+            (session,) = sessions_in(another.cookies)
+        assert name != session
+        http.cookies.set(session, http.cookies[name])
         assert "fs@1" not in (await http.get("/console/tools")).text
 
 

@@ -7,6 +7,7 @@ it, and is bound to its purpose and to whatever it was made for: for anything el
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import secrets
 import threading
@@ -121,6 +122,13 @@ class SealedValues:
     def derived(self, what: str, value: OpenedValue) -> str:
         """Return a secret of 43 characters that belongs to a value, the same at each gateway of the state."""
         return _text(self._opened_keys.derived(what.encode() + b":" + value.id))
+
+    def mark(self, purpose: str, content: object) -> str:
+        """Return 43 characters for a content that is JSON, the same at each gateway of the state.
+
+        Whoever has no key of the state can neither make the mark of a content nor try out which content a mark is of.
+        """
+        return _text(hmac.digest(self._opened_keys.derived(b"marks"), _json([purpose, content]), "sha256"))
 
     def is_used(self, value: OpenedValue) -> bool:
         """Return whether a value was used up. Raises `StoreError`."""

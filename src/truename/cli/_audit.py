@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from truename.config import Config
 
-__all__ = ["audited"]
+__all__ = ["audited", "keep_done"]
 
 
 @contextmanager
@@ -28,6 +28,11 @@ def audited(
     records: list[dict[str, object]] = [{"what": what, **one, "by": whoami(), "via": "command"} for one in about]
     with CommandAudit(config.settings.audit, config.state_location(), _warn).deciding(kind, records):
         yield records
+
+
+def keep_done(records: list[dict[str, object]], done: Sequence[bool]) -> None:
+    """Keep the records of what was done; the rest was decided by somebody else first, and that is recorded."""
+    records[:] = [one for one, is_done in zip(records, done, strict=True) if is_done]
 
 
 def _warn(text: str) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 from cyclopts import App, Parameter
 
 from truename.cli import _completion
-from truename.cli._audit import audited
+from truename.cli._audit import audited, keep_done
 from truename.cli._command_list import epilogue_of
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._options import GatewayConfig, JsonOutput
@@ -36,6 +36,7 @@ __all__ = ["pins"]
 _SERVER: Final = "server:"
 _LEAST: Final = "Name some, or use --server KEY or --all."
 _ALL: Final = "`truename pins list` shows all."
+_LOOK: Final = "`truename pins diff` shows what is pending."
 _MOST: Final = 5
 _MOST_SERVERS: Final = 50
 _ALIKE: Final = 0.7
@@ -382,9 +383,8 @@ def accept(
         found = pins_of(book, tools, server=server, everything=everything, digest=digest or "")
         require_one_each(found)
         named = keys_of(book, tools)
-        with audited(said, "definition", "accepted", [about_definition(one) for one in found]):
-            book.trust(found, by=whoami())
-    return _told([one.key for one in found], "accepted", named, as_json=as_json)
+        done = _reviewed(said, book, found, is_accepted=True)
+    return _told(found, done, "accepted", named, as_json=as_json)
 
 
 @pins.command
@@ -402,9 +402,8 @@ def reject(
         # A trusted definition without a pending successor can be rejected too.
         waiting = {one.key for one in found}
         found += (book.pins()[key] for key in keys_of(book, tools) if key not in waiting)
-        with audited(said, "definition", "rejected", [about_definition(one) for one in found]):
-            book.note(found, "rejected", by=whoami())
-    return _told([one.key for one in found], "rejected", as_json=as_json)
+        done = _reviewed(said, book, found, is_accepted=False)
+    return _told(found, done, "rejected", as_json=as_json)
 
 
 @pins.command
@@ -415,10 +414,19 @@ def forget(*tools: Tools, config: GatewayConfig = None, as_json: JsonOutput = Fa
         if not tools:
             raise UsageError(fact="no tool is named", advice="Name the tools whose pins are to be deleted.")
         known = {one.key: one for one in (*book.seen().values(), *book.pins().values())}
-        gone = keys_of(book, tools)
-        with audited(said, "definition", "forgotten", [about_definition(known[key]) for key in gone]):
-            book.forget(gone)
-    return _told(gone, "forgotten", as_json=as_json)
+        gone = [known[key] for key in keys_of(book, tools)]
+        with audited(said, "definition", "forgotten", [about_definition(one) for one in gone]):
+            book.forget([one.key for one in gone])
+    return _told(gone, [True] * len(gone), "forgotten", as_json=as_json)
+
+
+def _reviewed(said: ServeConfig, book: PinStore, found: Sequence[PinnedTool], *, is_accepted: bool) -> list[bool]:
+    """Accept or reject definitions as they were read, and return which were so still."""
+    what = "accepted" if is_accepted else "rejected"
+    with audited(said, "definition", what, [about_definition(one) for one in found]) as records:
+        done = book.review_all(found, accepted=is_accepted, by=whoami())
+        keep_done(records, done)
+    return done
 
 
 @contextmanager
@@ -435,15 +443,21 @@ def _book(config: ServeConfig) -> Iterator[PinStore]:
         yield book
 
 
-def _told(keys: Sequence[str], what: str, named: Sequence[str] = (), *, as_json: bool) -> int:
+def _told(
+    found: Sequence[PinnedTool], done: Sequence[bool], what: str, named: Sequence[str] = (), *, as_json: bool
+) -> int:
+    made = [one.key for one, is_done in zip(found, done, strict=True) if is_done]
+    unmade = [one for one, is_done in zip(found, done, strict=True) if not is_done]
     if as_json:
-        print_json({what: list(keys)})
-    elif not (keys or named):
+        print_json({what: made, **({"unchanged": [one.key for one in unmade]} if unmade else {})})
+    elif not (found or named):
         show(f"No definition is pending, so nothing was {what}. `truename pins list` shows all.")
     else:
-        for key in keys:
+        for key in made:
             show(styled(what.capitalize(), "bold"), f" {key}")
+        for one in unmade:
+            show(f"{titled(one)} was left unchanged: somebody decided on this definition, or it changed. {_LOOK}")
         for key in named:
-            if key not in keys:
+            if key not in {one.key for one in found}:
                 show(f"No definition of {key} is pending; it was left unchanged.")
-    return 0 if keys else EXIT_FINDINGS
+    return EXIT_FINDINGS if unmade or not made else 0

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from cyclopts import App, Parameter
 
-from truename.cli._audit import audited
+from truename.cli._audit import audited, keep_done
 from truename.cli._command_list import epilogue_of
 from truename.cli._durations import seconds_of
 from truename.cli._errors import EXIT_FINDINGS, UsageError
@@ -103,12 +103,14 @@ def accept(
             raise UsageError(fact="--was is about one new tool", advice="Name one.")
         pairs = [(one, _old_of(one, book, was)) for one in found]
         about = [{**about_rename(one), "old": str(old), "until": until} for one, old in pairs]
-        with audited(said, "name", "rename_accepted", about), _decisions(said, book) as decisions:
+        with audited(said, "name", "rename_accepted", about) as records, _decisions(said, book) as decisions:
+            by, said_of = whoami(), digest or ""
             done = [
-                (one, decisions.accept(one.id, old, by=whoami(), until=until, digest=digest or one.digest))
+                (one, decisions.accept(one.id, old, by=by, until=until, digest=said_of, shown=one) is not None)
                 for one, old in pairs
             ]
-    return _told([(one, made is not None) for one, made in done], "accepted", digest, as_json=as_json)
+            keep_done(records, [is_done for _, is_done in done])
+    return _told(done, "accepted", digest, as_json=as_json)
 
 
 @renames.command
@@ -123,9 +125,11 @@ def reject(
     said = configuration(config)
     with _book(said) as book:
         found = _chosen(book, tools, "--all", everything=everything)
-        with audited(said, "name", "rename_rejected", [about_rename(one) for one in found]):
-            done = [(one, book.reject(one.id, by=whoami(), digest=digest or one.digest)) for one in found]
-    return _told([(one, made is not None) for one, made in done], "rejected", digest, as_json=as_json)
+        with audited(said, "name", "rename_rejected", [about_rename(one) for one in found]) as records:
+            by, said_of = whoami(), digest or ""
+            done = [(one, book.reject(one.id, by=by, digest=said_of, shown=one) is not None) for one in found]
+            keep_done(records, [is_done for _, is_done in done])
+    return _told(done, "rejected", digest, as_json=as_json)
 
 
 @renames.command
@@ -137,9 +141,10 @@ def undo(*tools: Tools, config: GatewayConfig = None, as_json: JsonOutput = Fals
             raise UsageError(fact="no tool is named", advice="Name the tools whose decision is to be taken back.")
         found = _named(book, tools)
         about = [about_rename(one) for one in found]
-        with audited(said, "name", "rename_undone", about), _decisions(said, book) as decisions:
-            done = [(one, decisions.undo(one.id)) for one in found]
-    return _told([(one, made is not None) for one, made in done], "undone", as_json=as_json)
+        with audited(said, "name", "rename_undone", about) as records, _decisions(said, book) as decisions:
+            done = [(one, decisions.undo(one.id) is not None) for one in found]
+            keep_done(records, [is_done for _, is_done in done])
+    return _told(done, "undone", as_json=as_json)
 
 
 @contextmanager

@@ -7,12 +7,12 @@ are a table (`ROUTES`), so that a test can try each of them with each role.
 from __future__ import annotations
 
 import logging
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-import anyio
 from anyio import to_thread
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Match, Route
 
@@ -22,13 +22,15 @@ from truename.console.forms import own_form
 from truename.console.login import LOGIN_ROUTES, ConsoleLogin
 from truename.console.name_previews import NamePreviews
 from truename.console.near_names import NearNames
-from truename.console.page import Page, PageRequest, PageRoute, RefusedError
+from truename.console.page import Page, PageRequest, PageRoute
 from truename.console.pages import access, approvals, budgets, calls, connect, names, reviews, servers, tools
 from truename.console.recent_calls import RecentCalls
+from truename.console.refusals import RefusedError
 from truename.console.rendering import HEADERS, asset, has_htmx, render
 from truename.console.secret_texts import SecretTexts
 from truename.console.sessions import BrowserSession, BrowserSessions
 from truename.console.tool_rows import ToolRows
+from truename.console.turns import Turns
 from truename.errors import StoreError, TruenameError
 from truename.gateway.http.routes import ALL_BELOW
 from truename.gateway.http.routes import Route as GatewayRoute
@@ -68,7 +70,7 @@ OPEN_ROUTES: Final[Mapping[tuple[str, str], str]] = {
 """The routes that are answered without a session, and what guards them; all others are `ROUTES`."""
 # Threads of one process share its time: each more makes no page faster, and each call slower.
 _MOST_COMPUTING: Final = 2
-_PROBLEMS: Final = {403: "Not allowed", 404: "Not found", 405: "Not found", 503: "Not available now"}
+_PROBLEMS: Final = {403: "Not allowed", 404: "Not found", 405: "Not found", 429: "Too many", 503: "Not available now"}
 # The first route of a module is its page.
 _NAVIGATION: Final = tuple((f"{ROOT}{page.ROUTES[0].path}", title) for title, page in _PAGES)
 
@@ -98,18 +100,21 @@ class Console:
         self._tools = ToolRows()
         self._near = NearNames()
         self._secrets = gateway.config, SecretTexts(gateway.config)
-        self._deciding = anyio.Lock()
-        self._computing = anyio.CapacityLimiter(_MOST_COMPUTING)
+        self._mark = partial(values.mark, "console form")
+        self._deciding = Turns(1)
+        self._turns = Turns(_MOST_COMPUTING)
         self._sessions = BrowserSessions(values, front.authenticators, is_secure=front.here.startswith("https://"))
-        self._login = ConsoleLogin(gateway, front, self._sessions)
+        self._login = ConsoleLogin(gateway, front, self._sessions, values)
         self._routes = [(Route(f"{ROOT}{one.path}", lambda _: None, methods=[one.method]), one) for one in ROUTES]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        response = await self._answered(Request(scope, receive))
-        for name, value in HEADERS.items():
-            response.headers.setdefault(name, value)
-        await response(scope, receive, send)
+        # Who leaves before the form has come needs no answer.
+        with suppress(ClientDisconnect):
+            response = await self._answered(Request(scope, receive))
+            for name, value in HEADERS.items():
+                response.headers.setdefault(name, value)
+            await response(scope, receive, send)
 
     async def _answered(self, request: Request) -> Response:
         session = role = None
@@ -156,8 +161,9 @@ class Console:
             near=self._near,
             secrets=self._secret_texts(),
             deciding=self._deciding,
-            computing=self._computing,
+            turns=self._turns,
             here=self._here,
+            mark=self._mark,
             session=session,
             role=role,
             query=request.query_params,
@@ -165,7 +171,10 @@ class Console:
             form=await own_form(request, session) if route.method == "POST" else None,
         )
         answer = await route.handler(asked)
-        return answer if isinstance(answer, Response) else self._rendered(answer, session, role, request.url.path)
+        if isinstance(answer, Response):
+            return answer
+        # What servers and callers say may take long to write, too.
+        return await asked.computed(lambda: self._rendered(answer, session, role, request.url.path))
 
     def _secret_texts(self) -> SecretTexts:
         config = self._gateway.config

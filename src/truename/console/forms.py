@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.exceptions import HTTPException
 
-from truename.console.page import RefusedError
+from truename.console.refusals import RefusedError
 
 if TYPE_CHECKING:
     from starlette.datastructures import FormData

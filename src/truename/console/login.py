@@ -11,7 +11,7 @@ from truename.auth.inbound.authentication import Authenticated
 from truename.auth.network.fetch import FetchError
 from truename.console.forms import own_form, same_origin_form
 from truename.console.rendering import has_htmx, render
-from truename.console.sessions import SessionTooLargeError
+from truename.console.sessions import SessionTooLargeError, cookie_name
 from truename.policy.principal import LOCAL
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from truename.auth.authentication_setup import HttpAuthentication
+    from truename.auth.sealed_values import SealedValues
     from truename.console.sessions import BrowserSessions
     from truename.gateway import Gateway
     from truename.policy.principal import Principal
@@ -42,15 +43,17 @@ _REFUSED: Final = "This token is not accepted: it is unknown, has expired, or wa
 
 
 class ConsoleLogin:
-    """Where browsers begin and end their sessions."""
+    """Where browsers begin and end their sessions. ``values`` has to be open."""
 
-    def __init__(self, gateway: Gateway, front: HttpAuthentication, sessions: BrowserSessions) -> None:
+    def __init__(
+        self, gateway: Gateway, front: HttpAuthentication, sessions: BrowserSessions, values: SealedValues
+    ) -> None:
         self._gateway = gateway
         self._authenticators = front.authenticators
         self._sessions = sessions
         self._recognizer = front.recognizer
         self._is_secure = front.here.startswith("https://")
-        self._browser = f"__Host-{_BROWSER}" if self._is_secure else _BROWSER
+        self._browser = cookie_name(values, _BROWSER, is_secure=self._is_secure)
         if self._recognizer is not None:
             self._recognizer.attend(self._browser, self._came_back)
         handlers = (self.ask, self._with_token, self._at_provider, self._out)

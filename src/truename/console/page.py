@@ -6,10 +6,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from anyio import to_thread
-
 if TYPE_CHECKING:
-    import anyio
+    from contextlib import AbstractAsyncContextManager
+
     from starlette.datastructures import FormData, QueryParams
     from starlette.responses import Response
 
@@ -20,9 +19,10 @@ if TYPE_CHECKING:
     from truename.console.secret_texts import SecretTexts
     from truename.console.sessions import BrowserSession
     from truename.console.tool_rows import ToolRows
+    from truename.console.turns import Turns
     from truename.gateway import Gateway
 
-__all__ = ["Page", "PageHandler", "PageRequest", "PageRoute", "RefusedError"]
+__all__ = ["Page", "PageHandler", "PageRequest", "PageRoute"]
 
 
 Made = TypeVar("Made")
@@ -33,7 +33,8 @@ class PageRequest:
     """A request of somebody whose role allows it.
 
     ``secrets`` hides secrets in texts, ``deciding`` keeps decisions one after the other, ``here`` is the gateway's URL.
-    ``computing`` is for the threads of what takes long: more at once would keep the event loop from its turn.
+    ``mark`` returns what a form carries for a content that it decides on and that the person may not see in full.
+    ``turns`` is for the threads of what takes long: more at once would keep the event loop from its turn.
     ``form`` has the fields of a change, and is None for a page.
     """
 
@@ -43,9 +44,10 @@ class PageRequest:
     tools: ToolRows
     near: NearNames
     secrets: SecretTexts
-    deciding: anyio.Lock
-    computing: anyio.CapacityLimiter
+    deciding: Turns
+    turns: Turns
     here: str
+    mark: Callable[[object], str]
     session: BrowserSession
     role: Role
     query: QueryParams
@@ -53,8 +55,12 @@ class PageRequest:
     form: FormData | None = None
 
     async def computed(self, make: Callable[[], Made]) -> Made:
-        """Return what takes long to make, in a thread."""
-        return await to_thread.run_sync(make, limiter=self.computing)
+        """Return what takes long to make, in a thread, when it is this person's turn. Raises `RefusedError`."""
+        return await self.turns.run(self.session.principal.key, make)
+
+    def decides(self) -> AbstractAsyncContextManager[None]:
+        """Return a block for a decision of this person: others wait until it ends. Raises `RefusedError`."""
+        return self.deciding.turn(self.session.principal.key)
 
     def field(self, name: str) -> str:
         """Return a field of the form; "" if there is none."""
@@ -82,11 +88,3 @@ class PageRoute(NamedTuple):
     path: str
     role: Role
     handler: PageHandler
-
-
-class RefusedError(Exception):
-    """A request that is not answered as asked: the HTTP status, and a text that says why and what to do."""
-
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(text)
-        self.status = status

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from anyio import to_thread
 
-from truename.console.page import RefusedError
-from truename.console.text_changes import changed_lines
+from truename.console.refusals import RefusedError
+from truename.console.text_changes import changed_lines, first_that_fit
 from truename.errors import InvalidToolId, StoreError
 from truename.identity import ToolId
 from truename.ledger import open_ledger
@@ -44,17 +44,16 @@ class ProposedRename:
     lines: Sequence[ChangedPart]
 
 
-async def proposed_renames(gateway: Gateway) -> tuple[list[ProposedRename], int]:
-    """Return the new tools on which somebody has to decide, proposals first, and their number."""
-    if not gateway.config.state_location().has("rename"):
+def proposed_renames(gateway: Gateway) -> tuple[list[ProposedRename], int]:
+    """Return the new tools on which somebody has to decide, proposals first, and their number. Waits for the state."""
+    location = gateway.config.state_location()
+    if not location.has("rename"):
         return [], 0
-
-    def read(book: RenameStore) -> tuple[list[ProposedRename], int]:
+    with RenameStore(location) as book:
         found = [one for one in book.arrived.values() if one.is_open]
         found.sort(key=lambda one: (one.old is None, not one.is_certain, -one.score, one.number))
-        return [_proposed(gateway, book, one) for one in found[:_MOST_SHOWN]], len(found)
-
-    return await _with_book(gateway, read)
+        made = (_proposed(gateway, book, one) for one in found[:_MOST_SHOWN])
+        return first_that_fit(made, lambda one: one.lines), len(found)
 
 
 def _proposed(gateway: Gateway, book: RenameStore, one: ArrivedTool) -> ProposedRename:
@@ -93,7 +92,7 @@ async def decide_rename(asked: PageRequest) -> None:
     if not gateway.config.state_location().has("rename"):
         raise RefusedError(409, _GONE)
     one = await _with_book(gateway, lambda book: _shown(book, asked))
-    by, digest = asked.session.principal.key, one.digest
+    by = asked.session.principal.key
     until = listed_until(datetime.now(UTC).date(), gateway.config.settings.trust.renamed_for)
     if is_accepted and one.old is None:
         raise RefusedError(409, _GONE)
@@ -102,8 +101,8 @@ async def decide_rename(asked: PageRequest) -> None:
         with closing(open_ledger(gateway.config.state_location())) as ledger:
             decisions = RenameDecisions(book, ledger)
             if is_accepted and one.old is not None:
-                return decisions.accept(one.id, one.old, by=by, until=until, digest=digest)
-            return decisions.reject(one.id, by=by, digest=digest)
+                return decisions.accept(one.id, one.old, by=by, until=until, shown=one)
+            return decisions.reject(one.id, by=by, shown=one)
 
     record = {"what": f"rename_{'accepted' if is_accepted else 'rejected'}", **about_rename(one)}
     async with gateway.audit.deciding("name", {**record, "by": by, "via": "console"}):

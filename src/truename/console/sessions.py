@@ -1,5 +1,8 @@
 """Know a browser again: a session is a sealed cookie, which any gateway of the state opens.
 
+A browser sends the cookies of a host to all its ports, so their names tell the gateways of a host apart: those of one
+state have one name, and those of another state have another one.
+
 The session of somebody who logged in with an access token has that token inside, so it ends with the token. Nothing is
 stored: to log out is to delete the cookie.
 """
@@ -21,15 +24,23 @@ if TYPE_CHECKING:
     from truename.auth.inbound.authentication import Authenticators
     from truename.auth.sealed_values import SealedValues
 
-__all__ = ["BrowserSession", "BrowserSessions", "SessionTooLargeError"]
+__all__ = ["BrowserSession", "BrowserSessions", "SessionTooLargeError", "cookie_name"]
 
 _PURPOSE: Final = "console"
 _COOKIE: Final = "truename-console"
+_LETTERS: Final = 8
 _ROOM: Final = 4_096
 _TOO_LARGE: Final = (
     "You are known, but your session does not fit into a cookie: your access token is too long, or you have "
     "too many groups. Log in with a token of `truename token add`."
 )
+
+
+def cookie_name(values: SealedValues, what: str, *, is_secure: bool) -> str:
+    """Return the name of a cookie of the console. ``values`` has to be open; ``is_secure``: browsers come over TLS."""
+    name = f"{what}-{values.mark('cookie', what)[:_LETTERS]}"
+    # With this prefix a browser takes the cookie from this host over TLS only, for all paths.
+    return f"__Host-{name}" if is_secure else name
 
 
 class SessionTooLargeError(Exception):
@@ -60,8 +71,7 @@ class BrowserSessions:
         self._values = values
         self._authenticators = authenticators
         self._is_secure = is_secure
-        # With this prefix a browser takes the cookie from this host over TLS only, for all paths.
-        self.cookie = f"__Host-{_COOKIE}" if is_secure else _COOKIE
+        self.cookie = cookie_name(values, _COOKIE, is_secure=is_secure)
 
     async def find(self, request: Request) -> BrowserSession | None:
         """Return the session of a request; None if its person is unknown, or is let in no more."""

@@ -11,17 +11,21 @@ import difflib
 import json
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     Kind = Literal["same", "removed", "added", "gap"]
 
-__all__ = ["ChangedPart", "changed_lines", "changed_words"]
+__all__ = ["ChangedPart", "changed_lines", "changed_words", "first_that_fit"]
+
+T = TypeVar("T")
 
 _WORDS: Final = re.compile(r"\w+\s*|[^\w\s]+\s*|\s+")
 _CONTEXT: Final = 3
+# Characters; a browser shows a page of as many at once.
+_ROOM: Final = 500_000
 # Pairs of equal words; the time to compare two texts grows with them.
 _MOST_PAIRS: Final = 40_000
 
@@ -31,6 +35,22 @@ class ChangedPart(NamedTuple):
 
     kind: Kind
     text: str
+
+
+def first_that_fit(made: Iterable[T], parts: Callable[[T], Iterable[ChangedPart]]) -> list[T]:
+    """Return the first things whose texts fit on a page together, and always the first one, whole.
+
+    >>> first_that_fit("abc", lambda one: [ChangedPart("same", one * 300_000)])
+    ['a', 'b']
+    """
+    found: list[T] = []
+    room = _ROOM
+    for one in made:
+        found.append(one)
+        room -= sum(len(part.text) for part in parts(one))
+        if room <= 0:
+            break
+    return found
 
 
 def changed_words(old: str, new: str) -> list[ChangedPart]:

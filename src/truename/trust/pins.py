@@ -101,7 +101,8 @@ _NOTED: Final[Mapping[Word, str]] = {
 }
 _UNSEEN: Final = "DELETE FROM pin_seen WHERE key = ? AND digest = ?"
 _NONE_WAITS: Final = "DELETE FROM pin_seen WHERE key = ? AND word = 'waiting'"
-_IS_WAITING: Final = "SELECT 1 FROM pin_seen WHERE key = ? AND digest = ? AND word = 'waiting'"
+_SEEN_AS: Final = "SELECT word, at, by FROM pin_seen WHERE key = ? AND digest = ?"
+_PINNED_AS: Final = "SELECT digest, at, by FROM pin WHERE key = ?"
 _TIDIED: Final = """
 DELETE FROM pin_seen WHERE key = ? AND digest NOT IN
     (SELECT digest FROM pin_seen WHERE key = ? ORDER BY word = 'rejected' DESC, at DESC, number DESC LIMIT ?)
@@ -470,25 +471,44 @@ class PinStore:
             self._count()
 
     def review(self, one: PinnedTool, *, accepted: bool, by: str) -> bool:
-        """Pin or reject a definition that is pending; return False, and do nothing, if it is not pending any more.
+        """Pin or reject a definition; return False, and do nothing, if it is not on record as `one` any more."""
+        return self.review_all([one], accepted=accepted, by=by) == [True]
 
-        Of two processes that review one definition at once, one gets True.
+    def review_all(self, what: Sequence[PinnedTool], *, accepted: bool, by: str) -> list[bool]:
+        """Pin or reject definitions, each if it is on record still as it is given; return which were.
+
+        A `SeenDefinition` has to be pending or rejected as it says, another one to be the pin and not rejected. Of two
+        processes that review one definition at once, one does.
         """
-        at, written = self._now(), self._written(one)
+        at, done = self._now(), list[bool]()
         with self._change() as (data, _):
-            if data.execute(_IS_WAITING, (one.key, one.digest)).fetchone() is None:
-                return False
-            if accepted:
-                data.execute(_PIN, (one.key, one.server, one.name, one.digest, written, at, by))
-                data.execute(_NONE_WAITS, (one.key,))
-            else:
-                ((number,),) = data.execute(_NEXT_NUMBER).fetchall()
-                row = (one.key, one.digest, one.server, one.name, written, "rejected", at, by, number)
-                data.execute(_NOTED["rejected"], row)
-                data.execute(_TIDIED, (one.key, one.key, _MOST_SEEN))
+            for one in what:
+                done.append(self._is_on_record(data, one))
+                if done[-1]:
+                    self._reviewed(data, one, self._written(one), at, by, accepted=accepted)
         with self._reading:
             self._read_again()
-        return True
+        return done
+
+    @staticmethod
+    def _is_on_record(data: Transaction, one: PinnedTool) -> bool:
+        seen = data.execute(_SEEN_AS, (one.key, one.digest)).fetchone()
+        if isinstance(one, SeenDefinition):
+            return bool(seen == (one.word, one.at, one.by))
+        pin = data.execute(_PINNED_AS, (one.key,)).fetchone()
+        return seen is None and bool(pin == (one.digest, one.at, one.by))
+
+    @staticmethod
+    def _reviewed(data: Transaction, one: PinnedTool, written: str, at: str, by: str, *, accepted: bool) -> None:
+        if accepted:
+            data.execute(_PIN, (one.key, one.server, one.name, one.digest, written, at, by))
+            data.execute(_UNSEEN, (one.key, one.digest))
+            data.execute(_NONE_WAITS, (one.key,))
+            return
+        ((number,),) = data.execute(_NEXT_NUMBER).fetchall()
+        row = (one.key, one.digest, one.server, one.name, written, "rejected", at, by, number)
+        data.execute(_NOTED["rejected"], row)
+        data.execute(_TIDIED, (one.key, one.key, _MOST_SEEN))
 
     def follow(self, moves: Iterable[tuple[ToolId, ToolId]]) -> None:
         """Copy the pins and observations of tools to their new ids, given as ``(old, new)``.

@@ -75,16 +75,21 @@ class RenameDecisions:
     book: RenameStore
     ledger: Ledger
 
-    def accept(self, new: ToolId, old: ToolId, *, by: str, until: str, digest: str = "") -> ArrivedTool | None:
-        """Say that a new tool is the old one; None if it cannot be said now, or the definition is another one."""
-        found = self.book.accept(new, old, by=by, until=until, digest=digest)
+    def accept(
+        self, new: ToolId, old: ToolId, *, by: str, until: str, digest: str = "", shown: ArrivedTool | None = None
+    ) -> ArrivedTool | None:
+        """Say that a new tool is the old one; None if it cannot be said now, or the definition is another one.
+
+        With ``shown``, also None if the record is another one than was looked at: somebody decided meanwhile.
+        """
+        found = self.book.accept(new, old, by=by, until=until, digest=digest, shown=shown)
         if found is not None:
             redirect_accepted(self.book, self.ledger)
         return found
 
-    def reject(self, new: ToolId, *, by: str, digest: str = "") -> ArrivedTool | None:
-        """Say that a new tool is none of those that left; None if nobody has to say so any more."""
-        return self.book.reject(new, by=by, digest=digest)
+    def reject(self, new: ToolId, *, by: str, digest: str = "", shown: ArrivedTool | None = None) -> ArrivedTool | None:
+        """Say that a new tool is none of those that left; None as for `accept`, or if nobody has to say so any more."""
+        return self.book.reject(new, by=by, digest=digest, shown=shown)
 
     def undo(self, new: ToolId) -> ArrivedTool | None:
         """Take a decision back, with its redirect; return what was decided, None if there was nothing."""

@@ -327,18 +327,30 @@ class RenameStore:
         told = one.old, one.is_certain, one.score, one.old_digest, one.digest
         return told == (wanted.old, wanted.is_certain, wanted.score, digests(wanted.old), digests(wanted.new))
 
-    def accept(self, new: ToolId, old: ToolId, *, by: str, until: str = "", digest: str = "") -> ArrivedTool | None:
+    def accept(
+        self,
+        new: ToolId,
+        old: ToolId,
+        *,
+        by: str,
+        until: str = "",
+        digest: str = "",
+        shown: ArrivedTool | None = None,
+    ) -> ArrivedTool | None:
         """Record that a new tool is the old one; None, and nothing is recorded, if that cannot be said now.
 
-        With ``digest``, the definition must be the one that was looked at. ``by`` is "" if a setting decides: then
+        With ``digest``, the definition must be the one that was looked at; with ``shown``, the whole record: of two
+        processes that decide at once, one does. ``by`` is "" if a setting decides: it decides before people do, and
         other new tools go on being suspected to be the old one.
         """
         with self._lock, self._change() as data:
             one = self._current(data, new)
-            if one is None or (digest and one.digest != digest):
+            if one is None or (digest and one.digest != digest) or (shown is not None and one != shown):
+                return None
+            if not by and not one.is_open:
                 return None
             # What a setting accepted, a person may confirm.
-            if one.word == "accepted" and (one.by or not by or one.old != old):
+            if one.word == "accepted" and (one.by or one.old != old):
                 return None
             if data.execute(_TAKEN, (str(old), str(new))).fetchone() is not None:
                 return None
@@ -348,11 +360,21 @@ class RenameStore:
                 data.execute(_END, (self._next(data), str(old)))
         return self.arrived.get(new)
 
-    def reject(self, new: ToolId, *, by: str, digest: str = "", word: RenameWord = "rejected") -> ArrivedTool | None:
-        """Record that a new tool is none of those that left; None if it is not pending any more."""
+    def reject(
+        self,
+        new: ToolId,
+        *,
+        by: str,
+        digest: str = "",
+        word: RenameWord = "rejected",
+        shown: ArrivedTool | None = None,
+    ) -> ArrivedTool | None:
+        """Record that a new tool is none of those that left; None if it is not pending any more, or not as `shown`."""
         with self._lock, self._change() as data:
             one = self._current(data, new)
             if one is None or not one.is_open or (digest and one.digest != digest):
+                return None
+            if shown is not None and one != shown:
                 return None
             data.execute(_DECIDE, (word, "" if one.old is None else str(one.old), by, self._now(), "", str(new)))
         return self.arrived.get(new)

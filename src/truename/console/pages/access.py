@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from truename.config.addresses import path_of
-from truename.console.page import Page, PageRoute, RefusedError
+from truename.console.page import Page, PageRoute
+from truename.console.refusals import RefusedError
 from truename.console.withheld_tools import withheld_tools
 from truename.gateway.views.profiled import Limits
 from truename.policy.principal import Principal

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from hashlib import sha256
+import hmac
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar, get_args
 
 from anyio import to_thread
 from starlette.responses import RedirectResponse
 
-from truename.console.page import Page, PageRoute, RefusedError
+from truename.console.page import Page, PageRoute
+from truename.console.refusals import RefusedError
 from truename.console.secret_texts import hidden_arguments
 from truename.policy import Scope
 from truename.trust.approval_decisions import ApprovalDecisions
@@ -38,6 +39,7 @@ _SCOPES: Final = {
 }
 _GONE: Final = "This call does not wait any more: somebody decided on it, or its time is over."
 _CHANGED: Final = "This call, or the definition of its tool, is not the one that the page showed. Look at it again."
+_REVOKED: Final = "There is no such decision any more."
 _MOST_WAITING: Final = 100
 _MOST_DECISIONS: Final = 200
 
@@ -46,17 +48,23 @@ async def _show(asked: PageRequest) -> Page:
     if asked.gateway.config.state_location().is_memory:
         text = "This gateway keeps its state in memory, so only the calling client can be asked. Set state to a file."
         return Page(template="problem.html", title="Approvals", values={"text": text})
-    waiting, decided = await _with_decisions(asked.gateway, lambda found: (found.waiting(), found.decisions()))
-    shown = waiting[:_MOST_WAITING]
-    hidden = asked.gateway.config.settings.audit.hide
-    values = {
-        "waiting": [(one, _mark(one), hidden_arguments(one.arguments, hidden)) for one in shown],
+    return Page(template="approvals.html", title="Approvals", values=await asked.computed(partial(_values, asked)))
+
+
+def _values(asked: PageRequest) -> dict[str, object]:
+    config = asked.gateway.config
+    with ApprovalDecisions(config) as found:
+        waiting, decided = found.waiting(), found.decisions()
+    hidden = config.settings.audit.hide
+    return {
+        "waiting": [
+            (one, asked.mark(_shown(one)), hidden_arguments(one.arguments, hidden)) for one in waiting[:_MOST_WAITING]
+        ],
         "count": len(waiting),
         "decided": decided[::-1][:_MOST_DECISIONS],
         "decided_count": len(decided),
         "scopes": _SCOPES,
     }
-    return Page(template="approvals.html", title="Approvals", values=values)
 
 
 async def _decide(asked: PageRequest) -> Response:
@@ -65,7 +73,7 @@ async def _decide(asked: PageRequest) -> Response:
     is_approved = {"grant": True, "deny": False}.get(asked.field("answer"))
     if is_approved is None or scope is None:
         raise RefusedError(400, "This form has no decision. Reload the page, and repeat.")
-    async with asked.deciding:
+    async with asked.decides():
         return await _decide_now(asked, scope, is_approved=is_approved)
 
 
@@ -74,7 +82,7 @@ async def _decide_now(asked: PageRequest, scope: Scope, *, is_approved: bool) ->
     waiting, listed = await _with_decisions(gateway, lambda found: _pending(found, key))
     if waiting is None or listed is None:
         raise RefusedError(409, _GONE)
-    if asked.field("shown") != _mark(listed):
+    if not hmac.compare_digest(asked.field("shown").encode(), asked.mark(_shown(listed)).encode()):
         raise RefusedError(409, _CHANGED)
     if scope not in waiting.scopes:
         raise RefusedError(400, "The client of this call has no session; choose another scope.")
@@ -100,7 +108,7 @@ async def _decide_now(asked: PageRequest, scope: Scope, *, is_approved: bool) ->
 
 
 async def _revoke(asked: PageRequest) -> Response:
-    async with asked.deciding:
+    async with asked.decides():
         return await _revoke_now(asked)
 
 
@@ -108,10 +116,11 @@ async def _revoke_now(asked: PageRequest) -> Response:
     gateway, key = asked.gateway, asked.path["key"]
     known = await _with_decisions(gateway, lambda found: found.grant(key))
     if known is None:
-        raise RefusedError(409, "There is no such decision any more.")
+        raise RefusedError(409, _REVOKED)
     record = {"what": "revoked", **about_grant(known), "by": asked.session.principal.key, "via": _VIA}
     async with gateway.audit.deciding("approval", record):
-        await _with_decisions(gateway, lambda found: found.revoke(key))
+        if await _with_decisions(gateway, lambda found: found.revoke(key)) is None:
+            raise RefusedError(409, _REVOKED)
     return RedirectResponse(_HERE, 303)
 
 
@@ -124,10 +133,9 @@ def _pending(found: ApprovalDecisions, key: str) -> tuple[PendingCall | None, Li
     return waiting, None if waiting is None else found.listed_request(waiting)
 
 
-def _mark(one: ListedApproval) -> str:
-    """Return a digest of what is shown of a pending call: a form decides only on that."""
-    shown = [*(one.key, one.principal, one.arguments, one.wire_name, one.state), *map(str, one.subject), *one.scopes]
-    return sha256(json.dumps(shown).encode()).hexdigest()
+def _shown(one: ListedApproval) -> list[str]:
+    """Return what a form decides on: what the page shows of a pending call, with the arguments that it hides."""
+    return [*(one.key, one.principal, one.arguments, one.wire_name, one.state), *map(str, one.subject), *one.scopes]
 
 
 async def _with_decisions(gateway: Gateway, do: Callable[[ApprovalDecisions], Found]) -> Found:

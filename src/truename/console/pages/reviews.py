@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from anyio import to_thread
 from starlette.responses import RedirectResponse
 
-from truename.console.page import Page, PageRoute, RefusedError
+from truename.console.page import Page, PageRoute
+from truename.console.refusals import RefusedError
 from truename.console.renames import decide_rename, proposed_renames
-from truename.console.text_changes import changed_lines, changed_words
+from truename.console.text_changes import changed_lines, changed_words, first_that_fit
 from truename.migration.definitions import compare_definitions
 from truename.trust import PinStore
 from truename.trust.approval_queue import about_definition
@@ -59,18 +62,20 @@ async def _show(asked: PageRequest) -> Page:
     if asked.gateway.config.pins_location().is_memory:
         text = "This gateway keeps its pins in memory. Set state to a file, or to a PostgreSQL database."
         return Page(template="problem.html", title="Reviews", values={"text": text})
-    reviews, count = await _with_pins(asked.gateway, lambda book: _reviews(asked.gateway, book))
-    renames, waiting = await proposed_renames(asked.gateway)
-    values = {"reviews": reviews, "count": count, "renames": renames, "renames_count": waiting}
-    return Page(template="reviews.html", title="Reviews", values=values)
+    return Page(template="reviews.html", title="Reviews", values=await asked.computed(partial(_values, asked.gateway)))
 
 
-def _reviews(gateway: Gateway, book: PinStore) -> tuple[list[Review], int]:
-    shown = book.pending(_MOST_SHOWN)
+def _values(gateway: Gateway) -> dict[str, object]:
     reviewed = ReviewedDefinitions(gateway.config.settings.trust.lock).digests
-    return [
-        _review(one, pin_before(one, book.about(one.key).pin, reviewed), _findings(gateway, one)) for one in shown
-    ], book.waiting
+    with PinStore(gateway.config.pins_location()) as book:
+        made = (
+            _review(one, pin_before(one, book.about(one.key).pin, reviewed), _findings(gateway, one))
+            for one in book.pending(_MOST_SHOWN)
+        )
+        reviews = first_that_fit(made, lambda one: chain(one.lines, *(parts for _, parts in one.texts)))
+        count = book.waiting
+    renames, waiting = proposed_renames(gateway)
+    return {"reviews": reviews, "count": count, "renames": renames, "renames_count": waiting}
 
 
 def _findings(gateway: Gateway, one: SeenDefinition) -> Sequence[Finding]:
@@ -113,7 +118,7 @@ async def _decide(asked: PageRequest) -> Response:
     is_accepted = {"accept": True, "reject": False}.get(asked.field("answer"))
     if is_accepted is None:
         raise RefusedError(400, "This form has no decision. Reload the page, and repeat.")
-    async with asked.deciding:
+    async with asked.decides():
         return await _decide_now(asked, is_accepted=is_accepted)
 
 
@@ -132,7 +137,7 @@ async def _decide_now(asked: PageRequest, *, is_accepted: bool) -> Response:
 
 async def _decide_rename(asked: PageRequest) -> Response:
     """Say what a new tool was, as the page showed it."""
-    async with asked.deciding:
+    async with asked.decides():
         await decide_rename(asked)
     return RedirectResponse(_HERE, 303)
 

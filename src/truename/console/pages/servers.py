@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from truename.console.page import Page, PageRoute, RefusedError
+from truename.console.page import Page, PageRoute
+from truename.console.refusals import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from truename import dialects
 from truename.console.name_previews import MAIN_CLIENT
-from truename.console.page import Page, PageRoute, RefusedError
+from truename.console.page import Page, PageRoute
+from truename.console.refusals import RefusedError
 from truename.errors import InvalidToolId
 from truename.gateway.views.profiled import Limits
 from truename.identity import ToolId, fold

@@ -246,11 +246,13 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
         ),
         Command(
             "policy",
-            "Propose rules for the gateway from a client's own lists of tools.",
-            "The rules are printed, and nothing is changed: add them to the gateway's configuration.",
+            "Propose rules for the gateway, and show how calls are decided.",
+            "`from-client` prints rules with the effect of a client's own lists of tools: add them to the gateway's "
+            "configuration. `explain` shows why a call is denied, also of a tool that its server may have renamed. "
+            "Nothing is changed.",
             (
                 Example("policy from-client claude-code", "propose rules from Claude Code's permissions"),
-                Example("policy from-client gemini-cli --json", "print them as JSON"),
+                Example("policy explain fs/read", "show how a call of a tool is decided, and by which rule"),
             ),
             has_subcommands=True,
         ),

@@ -154,12 +154,19 @@ class Policy:
             if not (whoever_calls and (rule.principals or rule.agents))
         )
 
+    def decisions(self, call: Call) -> list[tuple[ToolId, Decision]]:
+        """Return the decision of the rules on a call of its tool, and as if it were one of each tool that it may be.
+
+        The first is about the tool itself; of the others there is one of each kind that rules tell apart.
+        """
+        others = ((one.id, self._ruled(_as_other(call, one))) for one in call.lineage.judged_as)
+        return [(call.id, self._ruled(call)), *others]
+
     def _ruled_as_all(self, call: Call) -> Decision:
         """Return the strictest decision on a call, as its tool and as each one that it perhaps is."""
-        ruled = self._ruled(call)
         if not call.lineage.judged_as:
-            return ruled
-        others = [self._ruled(_as_other(call, one)) for one in call.lineage.judged_as]
+            return self._ruled(call)
+        ruled, *others = (decision for _, decision in self.decisions(call))
         strictest = _strictest([ruled, *others])
         return ruled if strictest is ruled else replace(strictest, reason=_inherited(strictest.reason))
 

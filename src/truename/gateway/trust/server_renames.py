@@ -6,12 +6,14 @@ it is known later. What was denied to a tool that left is denied to each tool th
 
 from __future__ import annotations
 
+import heapq
 import math
 import time
 from collections import defaultdict
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from truename.catalog import Catalog, Origin, Tool
 from truename.errors import LedgerError, StoreError
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from truename.identity import ToolId
     from truename.ledger import Ledger
     from truename.migration.lock import Pin
+    from truename.policy import Exposure
     from truename.trust import PinnedTool, PinStore
     from truename.trust.rename_matching import RenameMatch
     from truename.trust.renames import ArrivedTool, DepartedTool, RenameStore
@@ -39,6 +42,10 @@ __all__ = ["ServerRenames"]
 _LOOK_EVERY: Final = 0.05
 # New tools of so many different lists are told apart; beyond that a tool may be any that ever left its server.
 _MOST_LISTS: Final = 100
+# So many tools that left one server last are compared with its new ones by similarity; equal definitions are found
+# among all.
+_MOST_COMPARED: Final = 2_000
+_NO_ALIASES: Final[Mapping[str, str]] = MappingProxyType({})
 # Of one server, each by itself: beyond that their number.
 _MOST_TOLD: Final = 20
 _LIST: Final = "`truename renames list` shows them."
@@ -190,7 +197,7 @@ class ServerRenames:
         arrivals = self.book.arrived
         found = [
             one
-            for one in propose_renames(before, now, gone, come)
+            for one in propose_renames(before, now, gone, come, similar_to=_latest(gone.values()))
             if any(arrivals[one.new].may_be(each) for each in absences[one.old])
         ]
         digests = {id: digest(tool) for id, tool in tools.items()}
@@ -373,8 +380,8 @@ class ServerRenames:
                 about.append(tool.id)
         return tuple(about)
 
-    @property
-    def _exposure(self) -> Any:
+    @cached_property
+    def _exposure(self) -> Exposure:
         given = None if self._settings.policy is None else self._settings.policy.exposure
         return given or self._settings.exposure
 
@@ -391,8 +398,7 @@ class ServerRenames:
             pin = None
         known = self._former.get(id)
         if known is None or known.trusted is not pin:
-            tool = self._former_tool(id, departed, pin)
-            known = self._former[id] = _FormerTool(tool, pin, self._kind_of(tool))
+            known = self._former[id] = _FormerTool(self._former_tool(id, departed, pin), pin, self._kind_of)
         return known
 
     def _former_tool(self, id: ToolId, departed: DepartedTool | None, pin: PinnedTool | None) -> Tool:
@@ -406,13 +412,24 @@ class ServerRenames:
         return Tool(id, tool.origin, content, words) if words else tool
 
 
-class _FormerTool:
-    """A tool that left: as rules see it, the pin that its definition is from, and what tells it apart for rules."""
+def _latest(gone: Collection[DepartedTool]) -> frozenset[ToolId]:
+    """Return the tools that left last: they are compared with new ones in full."""
+    found = heapq.nlargest(_MOST_COMPARED, gone, key=lambda one: (one.began, one.id))
+    return frozenset(one.id for one in found)
 
-    def __init__(self, tool: Tool, trusted: PinnedTool | None, kind: Hashable) -> None:
+
+class _FormerTool:
+    """A tool that left, as rules see it, and the pin that its definition is from."""
+
+    def __init__(self, tool: Tool, trusted: PinnedTool | None, kind_of: Callable[[Tool], Hashable]) -> None:
         self.tool = tool
         self.trusted = trusted
-        self.kind = kind
+        self._kind_of = kind_of
+
+    @cached_property
+    def kind(self) -> Hashable:
+        """What is equal for tools that rules, profiles and exposure do not tell apart."""
+        return self._kind_of(self.tool)
 
     @cached_property
     def pin(self) -> Pin:
@@ -423,6 +440,6 @@ class _FormerTool:
 def _pin(tool: Tool) -> Pin:
     from truename.migration.lock import Pin, pins_of  # noqa: PLC0415 - the package costs 40 ms, and lists rarely change
 
-    (found,) = pins_of(Catalog((tool,)))
+    (found,) = pins_of(Catalog((tool,), _NO_ALIASES))
     # A list is one server's: its key plays no part.
     return Pin(found.name, "", found.definition, found.parameters, limits=found.limits)

@@ -223,7 +223,7 @@ def test_a_gateway_reads_what_is_on_record_of_its_servers_alone(place: StateLoca
     with RenameStore(place, servers=()) as book:
         assert (book.departed, book.arrived) == ({}, {})
         book.expect(["fs"])
-        assert (book.departed.keys(), [one.server for one in book.arrived.values()]) == ({"fs"}, ["fs"])
+        assert ({*book.departed}, [one.server for one in book.arrived.values()]) == ({"fs"}, ["fs"])
         known = book.arrived[tool("clean")]
         book.expect(["fs", "web"])
         assert book.departed.keys() == {"fs", "web"}

@@ -250,19 +250,11 @@ async def test_a_tool_that_is_not_for_a_context_is_neither_listed_nor_called_the
     assert (listed(context), await refused()) == (["read", "clean"], "allow")
 
 
-class Process:
+class Process(House):
     """A gateway process on a state that others share, or that is copied."""
 
-    registry, decisions, lists, look, outcome = (
-        House.registry,
-        House.decisions,
-        House.lists,
-        House.look,
-        House.outcome,
-    )
-
     def __init__(self, where: StateLocation, policy: dict[str, Any]) -> None:
-        self.settings = Settings(policy=read_policy(policy))
+        super().__init__(policy)
         self._ledger, self._pins = open_ledger(where), PinStore(where)
         self._renames = RenameStore(where, servers=())
         self.stage = Stage(self.settings, self._pins, ledger=self._ledger, renames=self._renames)

@@ -83,7 +83,7 @@ def _slugs(key: str, tool: str) -> str:
 # Name, rule, version, how it was found out in 2026-11, formula.
 _FORMULAS: Final[tuple[tuple[str, str, str, str, Callable[[str, str], str]], ...]] = (
     ("FastMCP", "`server_tool`, a mount with a namespace", "4.1.2", "run", "{}_{}".format),
-    ("ContextForge", "`slug(server)-slug(tool)`", "1.0.8", "run", _slugs),
+    ("ContextForge", "`slug(server)-slug(tool)`", "1.0.7.post20260921", "run", _slugs),
     ("MetaMCP", "`Server__tool`", "2.4.22", "read", "{}__{}".format),
     ("LiteLLM", "`server-tool`", "1.109.1", "read", "{}-{}".format),
     ("Envoy AI Gateway", "`server__tool`", "1.1.0", "read", "{}__{}".format),

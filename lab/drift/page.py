@@ -23,9 +23,17 @@ _MOST: Final = 12
 _EXAMPLES: Final = ("get_x", "fs.list")
 _INTRODUCTION: Final = (
     "Clients change how they write the names of tools. `python -m lab watch` installs the newest of each client that "
-    "the [lab](../measurements/lab.md) can run, shows it the awkward servers without Truename, and compares every "
-    "tool with the rules of the [dialect](../glossary.md#dialect) table for that version. The records are data: "
+    "the [lab](../measurements/lab.md) can run, shows it servers with awkward names without Truename, and compares "
+    "every tool with the rules of the [dialect](../glossary.md#dialect) table for that version. The records are data: "
     "`lab/drift/CLIENT.jsonl` has a line for each version and each set of rules that it was compared with."
+)
+_COLUMNS: Final = (
+    "*Rules of* is the version with which these rules were seen last before the comparison; *differ* counts the tools "
+    "that they predict wrongly. Words after a client's name are the configuration that was run."
+)
+_CORRECTED: Final = (
+    " Each version with wrong predictions was compared again after the table was corrected: the table has a row of it "
+    "with 0."
 )
 _RULES: Final = (
     "A rule holds for the versions that were run, and between two of them that agree. `truename resolve --for "
@@ -38,7 +46,7 @@ def drift_page(watched: Iterable[Watched], runs: Iterable[Run]) -> str:
     """Return the text of the page."""
     seen = sorted(watched, key=lambda one: (_title(one.client).lower(), one.client, _order(one)))
     parts = ["# Versions of clients", _MADE, _INTRODUCTION]
-    parts += ["## Watched", _watched(seen)] if seen else []
+    parts += ["## Watched", _columns(seen), _watched(seen)] if seen else []
     parts += ["## What changed", *_changes([one for one in seen if not one.agrees])]
     parts += ["## Rules by version", _RULES, _by_version(), *_results(list(runs))]
     return "\n\n".join(parts) + "\n"
@@ -51,6 +59,11 @@ def _title(client: str) -> str:
 
 def _order(one: Watched) -> tuple[ClientVersion, str]:
     return ClientVersion.parse(one.version), one.day
+
+
+def _columns(seen: Sequence[Watched]) -> str:
+    wrong, right = ({(one.client, one.version) for one in seen if one.agrees is agrees} for agrees in (False, True))
+    return _COLUMNS + (_CORRECTED if wrong and wrong <= right else "")
 
 
 def _watched(seen: Sequence[Watched]) -> str:
@@ -105,8 +118,10 @@ def _rule(row: Dialect) -> str:
 
 
 def _results(runs: Sequence[Run]) -> Iterator[str]:
-    told = [
-        f"{_title(run.client)} {run.version} ({sum(len(trial.tools) for trial in run.trials):,} tools)" for run in runs
-    ]
+    told: dict[str, list[str]] = {}
+    for run in sorted(runs, key=lambda one: (_title(one.client).lower(), ClientVersion.parse(one.version))):
+        tools = sum(len(trial.tools) for trial in run.trials)
+        told.setdefault(_title(run.client), []).append(f"{run.version} ({tools:,} tools)")
     if told:
-        yield f"The raw results of these runs are in `lab/results/versions`: {', '.join(told)}."
+        yield "The raw results of these runs are in `lab/results/versions`:"
+        yield "\n".join(f"- {title}: {', '.join(versions)}" for title, versions in told.items())

@@ -68,6 +68,20 @@ def test_the_file_has_the_entries_and_the_names_of_the_table(run: Run, configure
     assert Path("fastmcp.json").stat().st_mode & 0o777 == 0o600
 
 
+def test_a_tool_that_the_source_disables_in_fastmcp_stays_disabled(run: Run, configure: Callable[..., Path]) -> None:
+    path = configure({"desk": ["search", "close"], "notes": ["search"]})
+    content = json.loads(path.read_text("utf-8"))
+    content["mcpServers"]["desk"]["tools"] = {"close": {"enabled": False}}
+    path.write_text(json.dumps(content), "utf-8")
+    outcome = run("export", path, "--to", "fastmcp", "--write", "fastmcp.json")
+    servers = json.loads(Path("fastmcp.json").read_text("utf-8"))["mcpServers"]
+
+    assert outcome.status == 0, outcome.err
+    assert servers["desk"]["tools"] == {"close": {"enabled": False}}
+    assert "disables 'close'" in " ".join(outcome.out.split())
+    assert "desk_close" not in outcome.out
+
+
 def test_the_names_are_those_of_the_command_names(run: Run, configure: Callable[..., Path]) -> None:
     path = configure({"desk": ["search", "getTicket"], "notes-mcp": ["search"]})
     names = {one["id"]: one["name"] for one in run("names", path, "--json").document["tools"]}

@@ -125,6 +125,24 @@ def test_undo_restores_what_was_there(run: Run, gateway: Gateway) -> None:
     assert Path("litellm-undo.json").stat().st_mode & 0o777 == 0o600
 
 
+def test_a_gateway_without_the_servers_is_not_said_to_have_the_names(run: Run, gateway: Gateway) -> None:
+    gateway.rows.clear()
+    outcome = run("export", "dump.json", "--to", "litellm", "--url", gateway.url, "--apply")
+
+    assert outcome.status == 1
+    assert "There is nothing to set." in outcome.out
+    assert "already" not in outcome.out
+    assert not Path("litellm-undo.json").exists()
+
+
+def test_the_count_of_restored_names_is_in_the_singular(run: Run, gateway: Gateway) -> None:
+    del gateway.rows[1]
+    run("export", "dump.json", "--to", "litellm", "--url", gateway.url, "--apply")
+    undone = run("export", "--to", "litellm", "--url", gateway.url, "--undo", "litellm-undo.json")
+
+    assert "Restored the former names with 1 request." in undone.out
+
+
 def test_a_request_that_is_refused_in_the_middle_is_told_and_can_be_undone(run: Run, gateway: Gateway) -> None:
     gateway.refuses = "2"
     outcome = run("export", "dump.json", "--to", "litellm", "--url", gateway.url, "--apply")

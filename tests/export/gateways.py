@@ -163,14 +163,15 @@ class _AboveDependencies(PythonEnvironment):
     """A version whose own dependencies cannot all be installed: those of an earlier version, then the package alone."""
 
     def create(self, folder: Path) -> list[list[str]]:
-        alone, earlier = self.packages
-        made = PythonEnvironment((earlier,)).create(folder)
+        alone, *earlier = self.packages
+        made = PythonEnvironment(tuple(earlier)).create(folder)
         return [*made, [*made[-1][:-1], "--no-deps", alone]]
 
 
 _FASTMCP: Final = PythonEnvironment(("fastmcp==4.2.3",))
 # Its extra wants a package of database migrations that has not been published; without a database nothing uses it.
-_LITELLM: Final = _AboveDependencies(("litellm==1.109.1", "litellm[proxy]==1.108.7"))
+# It imports its database client before it reads what a user may see, and lists no tool if that fails.
+_LITELLM: Final = _AboveDependencies(("litellm==1.109.1", "litellm[proxy]==1.108.7", "prisma==0.15.0"))
 GATEWAYS: Final[dict[str, RunningGateway]] = {
     one.name: one
     for one in (

@@ -131,7 +131,7 @@ async def test_what_somebody_says_counts_in_a_running_gateway(
         await until(client, {})
         with PinStore(lab.folder / "pins") as book, anyio.fail_after(15):
             # A replica whose server is not connected yet lists nothing as well, before anything is on record.
-            while not book.waiting:
+            while not tuple(book.seen()):
                 await anyio.sleep(0.02)
                 book.refresh()
             book.trust(book.seen().values(), by="ann")

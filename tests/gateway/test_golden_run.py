@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 import truename
-from tests.support.golden_requests import GATEWAYS, Step
+from tests.support.golden_request_tables import GATEWAYS
 from tests.support.golden_run import Golden, digest_of, drawn, played, read_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tests.support.golden_requests import Step
 
 Answer = dict[str, Any]
 

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.support.golden_requests import TOKENS
+from tests.support.golden_request_tables import TOKENS
 from tests.support.golden_servers import (
     KEYS,
     OVER_STDIO,

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from tests.support.golden_gateways import PATIENCE, GatewayPlace
 from tests.support.golden_normal_form import LATE, id_of, is_request, normal_message, normal_text
-from tests.support.golden_requests import FORMS, Step
+from tests.support.golden_request_tables import FORMS
 from tests.support.golden_servers import (
     read_exactly,
 )
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
+
+    from tests.support.golden_requests import Step
 
 
 __all__ = ["HttpPlayer", "LinePlayer", "Wire"]

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any, Final
 from tests.support.golden_gateways import MOVED, GatewayPlace
 from tests.support.golden_normal_form import DROPPED, RECORDED, normal_text
 from tests.support.golden_players import HttpPlayer, LinePlayer, Wire
-from tests.support.golden_requests import GATEWAYS, PATHS, TOKENS, Step, Survey, steps
+from tests.support.golden_request_tables import GATEWAYS, PATHS, TOKENS
+from tests.support.golden_requests import Step, Survey, steps
 from tests.support.golden_servers import (
     STATELESS,
     HttpServers,

@@ -95,10 +95,10 @@ def _plain(tool: ExportedTool) -> dict[str, object]:
     }
 
 
-def show_applied(requests: Sequence[ApiRequest], undo: Path | None, *, is_sent: bool) -> None:
+def show_applied(export: Export, requests: Sequence[ApiRequest], undo: Path | None, *, is_sent: bool) -> None:
     """Print what was set through the API, or would be."""
     if not requests:
-        show("The gateway has these names already.")
+        show("The gateway has these names already." if export.tools else "There is nothing to set.")
     elif is_sent:
         show(f"Sent {count(len(requests), 'request')}. Former names: {undo} (--undo {undo} restores them).")
     else:

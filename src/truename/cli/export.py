@@ -24,7 +24,7 @@ from truename.cli._gateway_api import HttpApi
 from truename.cli._gateway_list import VARIABLE, listed_at
 from truename.cli._options import Client, Force, JsonOutput, NamingOptions, Source
 from truename.cli._proposal import PRIVATE, check_free, save
-from truename.cli._rendering import print_json, show
+from truename.cli._rendering import count, print_json, show
 from truename.cli._sources import Source as FoundSource
 from truename.cli._sources import find_sources
 from truename.cli._workspace import ToolWorkspace, open_workspace
@@ -291,7 +291,7 @@ def _applied(
         print_json(applied_document(exported, GATEWAYS[exported.gateway], plan.requests, undo, is_sent=target.apply))
     else:
         show_export(exported, GATEWAYS[exported.gateway])
-        show_applied(plan.requests, undo, is_sent=target.apply)
+        show_applied(exported, plan.requests, undo, is_sent=target.apply)
     return EXIT_UPSTREAM if workspace.failed else EXIT_FINDINGS if exported.left else 0
 
 
@@ -303,7 +303,9 @@ def _undone(path: Path, to: str, api: GatewayApi, url: str, *, as_json: bool) ->
     if as_json:
         print_json({"gateway": to, "restored": [one.what for one in requests]})
     else:
-        show(f"Restored the former names with {len(requests):,} requests." if requests else "Nothing to restore.")
+        show(
+            f"Restored the former names with {count(len(requests), 'request')}." if requests else "Nothing to restore."
+        )
     return 0
 
 

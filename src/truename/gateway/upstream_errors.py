@@ -128,6 +128,9 @@ def unset(server: str, references: Sequence[UnsetReference]) -> UpstreamError:
 
 def unusable(server: str, error: Exception) -> UpstreamError:
     """Build the error for a server that brought about something that nobody thought of."""
+    while isinstance(error, ExceptionGroup):
+        # A task group wraps what happened, and its own text says nothing of it.
+        error = error.exceptions[0]
     return UpstreamError(
         server=server,
         kind="protocol",

@@ -92,6 +92,75 @@ def test_entries_are_written_in_fastmcps_form_and_own_settings_are_not() -> None
     assert any("${" in note for note in export.notes)
 
 
+OWN_ENTRIES: dict[str, dict[str, Any]] = {
+    "desk": {
+        "command": "desk",
+        "tools": {
+            "get_ticket": {"name": "read_ticket", "description": "Read one."},
+            "invoice.get": {"name": "bill"},
+            "desk_close": {"enabled": False, "name": "shut"},
+            "not_there_yet": {"enabled": False, "name": "later"},
+        },
+    },
+    "notes-mcp": {
+        "url": "https://notes.example/mcp",
+        "auth": "oauth",
+        "exclude_tags": ["internal"],
+        "tools": {"search": "*"},
+    },
+    "文書": {"command": "docs", "auth": {"type": "basic"}, "include_tags": ["open"], "tools": ["*"]},
+}
+
+
+def test_settings_of_fastmcps_own_entries_stay_and_only_names_are_replaced() -> None:
+    entries = document(exported("fastmcp", table(LISTS), entries=OWN_ENTRIES))
+
+    assert entries["desk"]["tools"] == {
+        "get_ticket": {"description": "Read one."},
+        "invoice.get": {"name": "invoice_get"},
+        "desk_close": {"enabled": False},
+        "not_there_yet": {"enabled": False},
+    }
+    assert (entries["notes"]["auth"], entries["notes"]["exclude_tags"]) == ("oauth", ["internal"])
+    assert entries["notes"]["tools"] == {"listNotes": {"name": "list_notes"}, "天気取得": {"name": "tian_qi_qu_de"}}
+    assert entries["wen_shu"]["include_tags"] == ["open"]
+    assert "auth" not in entries["wen_shu"]
+
+
+def test_a_tool_that_an_entry_disables_stays_disabled_and_is_not_exported() -> None:
+    export = exported("fastmcp", table(LISTS), entries=OWN_ENTRIES)
+
+    assert "desk_close" not in {one.tool for one in export.tools}
+    assert export.left == ()
+
+
+def test_notes_say_what_an_entry_hides_and_which_names_are_replaced() -> None:
+    notes = exported("fastmcp", table(LISTS), entries=OWN_ENTRIES).notes
+
+    assert [note for note in notes if "has the key" not in note] == [
+        "Server 'desk' disables 'desk_close', 'not_there_yet' in its entry; they stay disabled.",
+        "Server 'desk' has 2 names in its entry that the table's replace: `truename import` takes such names over.",
+        "Server 'notes-mcp' keeps exclude_tags: `--check` reports tools that it hides as missing.",
+        "Server '文書' keeps include_tags: `--check` reports tools that it hides as missing.",
+    ]
+
+
+def test_notes_count_in_the_singular() -> None:
+    entries = {"desk": {"command": "desk", "tools": {"a": {"enabled": False}, "b": {"name": "c"}}}}
+
+    assert exported("fastmcp", table({"desk": ["a", "b"]}), entries=entries).notes == (
+        "Server 'desk' disables 'a' in its entry; it stays disabled.",
+        "Server 'desk' has 1 name in its entry that the table's replace: `truename import` takes such names over.",
+    )
+
+
+def test_a_server_whose_tools_are_not_known_keeps_its_own_settings_and_names() -> None:
+    entries = {"desk": {"command": "desk"}, "down": OWN_ENTRIES["desk"]}
+    export = exported("fastmcp", table({"desk": ["search"]}), entries=entries)
+
+    assert document(export)["down"]["tools"] == OWN_ENTRIES["desk"]["tools"]
+
+
 def test_a_server_without_an_entry_and_one_without_known_tools_are_listed() -> None:
     entries = {"desk": {"command": "desk"}, "down": {"command": "down"}}
     export = exported("fastmcp", table({"desk": ["search"], "notes": ["list"]}), entries=entries)

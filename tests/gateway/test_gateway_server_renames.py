@@ -664,6 +664,38 @@ async def test_an_approval_stays_with_the_tool_that_it_was_given_for(room: Calla
             assert answer.meta["dev.truename/error"] == "approval_required"
 
 
+@pytest.mark.parametrize("page", [{**READ, "name": "page"}, {**OTHER_SHAPE, "name": "page"}], ids=["equal", "another"])
+async def test_no_approval_moves_to_a_new_tool_whatever_is_decided_and_taken_back(
+    room: Callable[..., Room], page: dict[str, Any]
+) -> None:
+    here = room(policy=read_policy({"rules": [{"outcome": "ask", "tools": ["fs/read", "fs/page"]}]}))
+    here.fs.says(READ, WIPE)
+
+    async def is_asked(name: str) -> bool:
+        answer = await client.call_tool(name, {})
+        return answer.meta is not None and answer.meta["dev.truename/error"] == "approval_required"
+
+    async with here.client() as client:
+        await client.call_tool("read", {})
+        here.office.decides(scope="always")
+        assert not (await client.call_tool("read", {})).is_error
+        await here.turns(client, page, WIPE)
+        await becomes(client, "page", "wipe")
+        assert await is_asked("page")
+        async with here.deciding() as decisions:
+            for _ in range(2):
+                assert decisions.accept(id_of("page"), id_of("read"), by="ann", until="2999-01-01") is not None
+                await becomes(client, "page", "wipe", "read")
+                assert [await is_asked(name) for name in ("page", "read")] == [True, True]
+                assert decisions.undo(id_of("page")) is not None
+                await becomes(client, "page", "wipe")
+                assert await is_asked("page")
+        # The tool for which it was given comes back with its definition, and has it still.
+        await here.turns(client, READ, WIPE)
+        await becomes(client, "read", "wipe")
+        assert not (await client.call_tool("read", {})).is_error
+
+
 async def test_a_rejection_by_a_person_goes_with_a_tool_that_may_be_the_old_one(room: Callable[..., Room]) -> None:
     here = room(policy=read_policy({"rules": [{"outcome": "ask", "tools": ["fs/wipe"]}]}))
     here.fs.says(READ, WIPE)

@@ -13,7 +13,7 @@ from truename.naming.words import words
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["RENAMED", "described", "renamed", "servers", "untouched", "widened"]
+__all__ = ["RENAMED", "at_random", "described", "renamed", "servers", "untouched", "widened"]
 
 VERBS = {"get": "fetch", "list": "enumerate", "create": "add", "delete": "remove", "update": "modify", "search": "find"}
 # How a tool is renamed, and the share of such tools, also edited, whose new name is found.
@@ -28,6 +28,43 @@ RENAMED: dict[str, tuple[Callable[[str], str], float]] = {
 
 def hash_of(text: str) -> int:
     return random.Random(text).randrange(10**9)
+
+
+def snake(name: str) -> str:
+    return "_".join(words(name))
+
+
+def camel(name: str) -> str:
+    first, *others = words(name) or [name]
+    return first + "".join(word.capitalize() for word in others)
+
+
+# Ways in which real releases renamed tools; of each rename one is drawn, for some two.
+HABITS: Sequence[Callable[[str], str]] = (
+    lambda name: f"acme_{snake(name)}",
+    lambda name: f"{camel(name)}Tool",
+    camel,
+    snake,
+    lambda name: "_".join(VERBS.get(word, word) for word in words(name)),
+    lambda name: snake(name) + ("" if name.endswith("s") else "s"),
+    lambda name: snake(name).removesuffix("s"),
+    lambda name: "_".join((*words(name)[1:], *words(name)[:1])),
+    lambda name: snake(name).replace("_", "-"),
+    lambda name: f"{snake(name)}_v2",
+    lambda name: ".".join(words(name)),
+)
+
+
+def at_random(name: str) -> str:
+    """Return a name as a release could have changed it: in one or two ways, and always another one."""
+    chance = random.Random(name)
+    found = name
+    for habit in chance.sample(HABITS, chance.choice((1, 2))):
+        found = habit(found)
+    return found if found not in {name, ""} else f"acme_{name}"
+
+
+RENAMED["at random, as people do"] = (at_random, 0.95)
 
 
 @cache

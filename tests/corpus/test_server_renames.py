@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import json
-from itertools import product
+from itertools import cycle, product
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.corpus.renamed_tools import RENAMED, described, renamed, servers, untouched, widened
-from tests.gateway.staged import Staged
+from tests.corpus.renamed_tools import RENAMED, at_random, described, renamed, servers, untouched, widened
+from tests.gateway.staged import SPEC, Staged
 from tests.shared import data
 from truename import Catalog, Ledger
 from truename.config import ServerConfig, Settings
 from truename.config.trust import Trust
 from truename.gateway.registry import Registry
 from truename.migration.lock import pins_of
+from truename.policy import Context, read_policy
 from truename.trust.rename_matching import propose_renames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from truename import ToolId
+    from truename.catalog import Tool
     from truename.migration.lock import Pin
 
 pytestmark = pytest.mark.corpus
@@ -42,6 +44,12 @@ class Fleet:
             server.takes(tuple(tools), server.lists)
         self.registry.stale = True
         self.registry.rebuild()
+
+    def shown(self) -> list[Tool]:
+        """Return the tools that are listed."""
+        view = self.registry.view(SPEC)
+        names = self.registry.access.limited(view, Context()).by_name
+        return [view.table.catalog[id] for id, name in view.table.items() if name in names]
 
 
 @pytest.mark.parametrize("edit", [untouched, described, widened])
@@ -87,6 +95,25 @@ def test_what_a_setting_accepts_is_right_and_what_has_a_sibling_with_its_definit
     assert len(accepted) / len(truth) >= 0.88
 
 
+def test_a_denied_tool_that_is_renamed_at_random_is_never_callable_without_a_word() -> None:
+    before = servers()[:MOST]
+    made = [
+        renamed(tools, at_random, edit)
+        for tools, edit in zip(before, cycle([untouched, described, widened]), strict=False)
+    ]
+    denied = [f"server{number}/*" for number in range(MOST)]
+    rule = {"outcome": "deny", "upstream": sorted({old for _, truth in made for old, _ in truth}), "tools": denied}
+    fleet = Fleet(policy=read_policy({"rules": [rule]}), trust=Trust(auto_accept=True))
+    fleet.lists(before)
+    old = {(f"server{number}", name) for number, (_, truth) in enumerate(made) for name, _ in truth}
+    assert old.isdisjoint((tool.origin.server, tool.origin.name) for tool in fleet.shown())
+    fleet.lists([tools for tools, _ in made])
+    shown = {(tool.origin.server, tool.origin.name) for tool in fleet.shown()}
+    new = {(f"server{number}", name) for number, (_, truth) in enumerate(made) for _, name in truth}
+    assert new
+    assert shown.isdisjoint(new)
+
+
 def test_opposite_tools_with_one_definition_are_never_certain() -> None:
     pairs = [("start", "stop"), ("enable", "disable"), ("lock", "unlock"), ("open", "close"), ("show", "hide")]
     for tools in servers()[:MOST]:
@@ -108,6 +135,16 @@ def test_renames_that_are_known_of_real_servers_are_proposed_and_none_by_names_a
         before, now = (_pins([{"name": name} for name in release[side]]) for side in ("gone", "new"))
         found = propose_renames(before, now, before.keys() - now.keys(), now.keys() - before.keys())
         assert not [one for one in found if one.is_certain]
+
+
+def test_no_opposite_of_a_known_rename_is_certain_with_its_definition() -> None:
+    releases = json.loads(data("corpus", "drift.json").read_text("utf-8"))
+    for release in releases:
+        for number, name in enumerate(release["gone"]):
+            said = f"Do what number {number} of this release is for, whatever that may be."
+            for one, other in (("mount", "unmount"), ("lock", "unlock"), ("deposit", "withdraw")):
+                old, new = (_pins([{"name": f"{verb}_{name}", "description": said}]) for verb in (one, other))
+                assert [each.is_certain for each in propose_renames(old, new, old.keys(), new.keys())] == [False]
 
 
 def _pins(tools: Sequence[dict[str, Any]]) -> dict[ToolId, Pin]:

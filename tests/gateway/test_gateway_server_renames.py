@@ -19,12 +19,14 @@ from truename import ToolId
 from truename.config import Settings
 from truename.config.trust import Trust
 from truename.errors import NotAllowed, UnknownTool
+from truename.gateway.http.served_tables import SERVED
 from truename.gateway.trust.vetting import Vetting
 from truename.gateway.views.naming import Namer
 from truename.ledger import open_ledger
 from truename.policy import Context, read_policy
 from truename.policy.presentation import Presentation
 from truename.policy.profiles import Profile, Profiles
+from truename.storage import StateLocation, copy_state
 from truename.trust import PinStore
 from truename.trust.rename_decisions import RenameDecisions
 from truename.trust.renames import RenameStore
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
     from mcp import Client
 
     from tests.gateway.conftest import Lab
-    from truename.storage import StateLocation
 
 pytestmark = pytest.mark.anyio
 WIPE: dict[str, Any] = {
@@ -60,6 +61,7 @@ DENY: dict[str, dict[str, Any]] = {
         "rules": [{"outcome": "allow", "tools": ["fs/*"], "except": ["fs/wipe"]}],
     },
     "by asking": {"rules": [{"outcome": "ask", "tools": ["fs/wipe"]}]},
+    "by a glob": {"rules": [{"outcome": "deny", "tools": ["*/w*"]}]},
 }
 CLEAN = {**WIPE, "name": "clean"}
 OTHER_TEXT = {**CLEAN, "description": "Tidy up a folder.", "annotations": {"readOnlyHint": True}}
@@ -74,6 +76,9 @@ WAYS: dict[str, Sequence[Sequence[dict[str, Any]]]] = {
     "with another tool's definition, which a setting accepts": [({**READ, "name": "page"},)],
     "renamed twice": [(READ, {**OTHER_TEXT, "name": "other"}), (READ, CLEAN)],
     "dropped, everything dropped, all brought": [(READ,), (), (READ, CLEAN)],
+    "split in two": [(READ, {**OTHER_TEXT, "name": "clean_one"}, {**OTHER_SHAPE, "name": "clean_all"})],
+    "and back, and away again": [(READ, CLEAN), (READ, WIPE), (READ, OTHER_SHAPE)],
+    "everything dropped, and another tool's name taken": [(), ({**WIPE, "name": "page"}, READ)],
     "under the case of another client": [(READ, {**WIPE, "name": "WIPE"}), (READ, {**WIPE, "name": "w-i-p-e"}, CLEAN)],
 }
 
@@ -173,6 +178,149 @@ async def test_a_denial_goes_with_the_tool_that_was_accepted_as_the_old_one(poli
     assert await house.outcome("third") != "allow"
 
 
+@pytest.mark.parametrize("policy", [DENY[word] for word in DENY if word != "by annotations"])
+async def test_an_old_name_that_comes_back_beside_the_new_one_stays_denied_under_the_id_that_it_gets(
+    policy: dict[str, Any],
+) -> None:
+    house = House(policy)
+    house.lists(READ, WIPE)
+    house.lists(READ, OTHER_SHAPE)
+    assert house.decisions.accept(id_of("clean"), id_of("wipe"), by="ann", until="") is not None
+    for several in ((READ, OTHER_SHAPE, {**OTHER_SHAPE, "name": "wipe"}), (READ, {**OTHER_SHAPE, "name": "wipe"})):
+        house.lists(*several)
+        assert id_of("wipe") not in house.registry.catalog
+        assert await house.outcome("wipe") != "allow"
+
+
+async def test_a_decision_that_is_taken_back_after_the_old_tool_returned_leaves_the_new_one_denied() -> None:
+    for decide in ("reject", "accept"):
+        house = House(DENY["by id"])
+        house.lists(READ, WIPE)
+        house.lists(OTHER_SHAPE)
+        if decide == "reject":
+            assert house.decisions.reject(id_of("clean"), by="ann") is not None
+        else:
+            assert house.decisions.accept(id_of("clean"), id_of("read"), by="ann", until="") is not None
+        house.lists(WIPE, OTHER_SHAPE)
+        assert house.decisions.undo(id_of("clean")) is not None
+        house.look()
+        assert await house.outcome("clean") == "unknown_tool"
+
+
+METADATA: dict[str, tuple[dict[str, Any], Context]] = {
+    "not for models": ({"fs/wipe": {"is_for_llm": False}}, Context()),
+    "for a platform": ({"fs/wipe": {"platforms": ["ios"]}}, Context(platform="android")),
+    "for an app": ({"fs/w*": {"app": "payments"}}, Context(app="notes")),
+}
+
+
+@pytest.mark.parametrize(("metadata", "context"), METADATA.values(), ids=METADATA.keys())
+async def test_a_tool_that_is_not_for_a_context_is_neither_listed_nor_called_there_under_another_name(
+    metadata: dict[str, Any], context: Context
+) -> None:
+    house = House(metadata=metadata)
+
+    def listed(where: Context) -> list[str]:
+        return [*house.registry.access.limited(house.registry.view(SPEC), where).by_name]
+
+    async def refused() -> str:
+        view = house.registry.view(SPEC)
+        tool = view.table.catalog[id_of("clean")]
+        try:
+            await house.registry.access.judge(view, tool, context, {"name": "clean", "arguments": {}}, 1)
+        except NotAllowed as error:
+            return error.code
+        return "allow"
+
+    house.lists(READ, WIPE)
+    house.lists(READ, OTHER_SHAPE)
+    suited = Context(platform="ios", app="payments", origin="replay")
+    assert (listed(suited), listed(context)) == (["read", "clean"], ["read"])
+    assert await refused() == "unsupported"
+    # A list that changed in part is as strict.
+    house.stage.lists(READ, OTHER_SHAPE, {**READ, "name": "more"})
+    house.registry.catch_up()
+    assert (listed(suited), listed(context)) == (["read", "clean", "more"], ["read"])
+    house.decisions.accept(id_of("clean"), id_of("wipe"), by="ann", until="")
+    house.look()
+    assert (listed(context), await refused()) == (["read"], "unsupported")
+    house.decisions.undo(id_of("clean"))
+    house.decisions.reject(id_of("clean"), by="ann")
+    house.look()
+    assert (listed(context), await refused()) == (["read", "clean"], "allow")
+
+
+class Process(House):
+    """A gateway process on a state that others share, or that is copied."""
+
+    def __init__(self, where: StateLocation, policy: dict[str, Any]) -> None:
+        super().__init__(policy)
+        self._ledger, self._pins = open_ledger(where), PinStore(where)
+        self._renames = RenameStore(where, servers=())
+        self.stage = Stage(self.settings, self._pins, ledger=self._ledger, renames=self._renames)
+
+    def ends(self) -> None:
+        for one in (self._ledger, self._pins, self._renames):
+            one.close()
+
+
+async def test_a_denial_holds_at_all_replicas_whichever_of_them_sees_the_rename_first(place: StateLocation) -> None:
+    one, other = Process(place, DENY["by id"]), Process(place, DENY["by id"])
+    one.lists(READ, WIPE)
+    other.lists(READ, WIPE)
+    one.lists(READ, OTHER_SHAPE)
+    other.look()
+    other.lists(READ, OTHER_SHAPE)
+    assert [await each.outcome("clean") for each in (one, other)] == ["unknown_tool"] * 2
+    # One of them is offered the old list again, and a further tool comes.
+    other.lists(READ, WIPE)
+    for each in (one, other):
+        each.lists(READ, OTHER_SHAPE, {**OTHER_TEXT, "name": "tidy"})
+    assert [await each.outcome(name) for each in (one, other) for name in ("clean", "tidy")] == ["unknown_tool"] * 4
+    assert one.decisions.reject(id_of("clean"), by="ann") is not None
+    for each in (one, other):
+        each.registry.renames.book.refresh()
+        each.look()
+        assert await each.outcome("clean") == "allow"
+        each.ends()
+
+
+@pytest.mark.parametrize("renamed_before", [False, True])
+async def test_a_denial_goes_with_a_state_that_is_copied(tmp_path: Path, renamed_before: bool) -> None:
+    first, last = (StateLocation(tmp_path / name) for name in ("first.db", "last.db"))
+    before = Process(first, DENY["by id"])
+    before.lists(READ, WIPE)
+    if renamed_before:
+        before.lists(READ, OTHER_SHAPE)
+    before.ends()
+    copy_state(first, last, SERVED)
+    after = Process(last, DENY["by id"])
+    after.lists(READ, OTHER_SHAPE)
+    assert await after.outcome("clean") == "unknown_tool"
+    after.ends()
+
+
+async def test_more_new_tools_than_are_remembered_without_an_identity_stay_denied_over_a_restart(
+    place: StateLocation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("truename.trust.renames.MAX_ARRIVED", 1)
+    many = [{**OTHER_SHAPE, "name": name} for name in "abc"]
+    for lists in (((READ, WIPE), (READ, *many)), ((READ, *many),)):
+        process = Process(place, DENY["by id"])
+        for several in lists:
+            process.lists(*several)
+        assert [await process.outcome(name) for name in "abc"] == ["unknown_tool"] * 3
+        process.ends()
+
+
+async def test_a_denial_by_id_holds_under_every_alias_of_the_server() -> None:
+    house = House(DENY["by id"], style="prefixed", aliases={"fs": "disk"})
+    house.lists(READ, WIPE)
+    house.lists(READ, OTHER_SHAPE)
+    assert house.listed() == ["disk_read"]
+    assert await house.outcome("clean") == "unknown_tool"
+
+
 async def test_what_a_definition_was_kept_back_for_keeps_back_the_tool_under_its_new_name() -> None:
     house = House(trust=Trust(drift="quarantine", quarantine="hidden"))
     house.lists(READ, WIPE)
@@ -229,6 +377,95 @@ async def test_what_the_configuration_says_of_the_old_id_follows_an_accepted_ren
     house.decisions.undo(id_of("page"))
     house.look()
     assert await house.outcome("page") == "unsupported"
+
+
+def allow(**conditions: Any) -> dict[str, Any]:
+    return {"default": "deny", "rules": [{"outcome": "allow", **conditions}]}
+
+
+# What decides about the old tool, and what happens to the new one: before somebody accepts it, and then.
+FOLLOWED: dict[str, tuple[dict[str, Any], str, str]] = {
+    "an id": (allow(tools=["fs/book.read"]), "unsupported", "allow"),
+    "a glob": (allow(tools=["*/*.r*"]), "unsupported", "allow"),
+    "a suite": (allow(tools=["fs/book.*"]), "unsupported", "allow"),
+    "an exception from a denial": (
+        {"rules": [{"outcome": "deny", "tools": ["fs/*"], "except": ["fs/book.read"]}]},
+        "unknown_tool",
+        "allow",
+    ),
+    "its new id alone": (allow(tools=["fs/page"]), "unsupported", "allow"),
+    "an exception of its new id": (
+        {"rules": [{"outcome": "deny", "tools": ["fs/*"], "except": ["fs/page"]}]},
+        "unknown_tool",
+        "allow",
+    ),
+    "an exception from what is allowed": (
+        {"default": "deny", "rules": [{"outcome": "allow", "tools": ["fs/*"], "except": ["fs/book.*"]}]},
+        "unsupported",
+        "unsupported",
+    ),
+    "the server's own name": (allow(upstream=["book.read"]), "unsupported", "unsupported"),
+    "annotations": (allow(annotations={"readOnlyHint": True}), "allow", "allow"),
+    "an approval": ({"rules": [{"outcome": "ask", "tools": ["fs/book.*"]}]}, "ask", "ask"),
+}
+
+
+@pytest.mark.parametrize(("policy", "before", "after"), FOLLOWED.values(), ids=FOLLOWED.keys())
+async def test_rules_follow_an_accepted_rename_and_its_undoing(policy: dict[str, Any], before: str, after: str) -> None:
+    old = {**READ, "name": "book.read"}
+    house = House(policy)
+    house.lists(old, WIPE)
+    house.lists({**READ, "name": "page"}, WIPE)
+    assert await house.outcome("page") == before
+    assert house.decisions.accept(id_of("page"), id_of("book.read"), by="ann", until="") is not None
+    house.look()
+    assert await house.outcome("page") == after
+    house.decisions.undo(id_of("page"))
+    house.look()
+    assert await house.outcome("page") == before
+
+
+PROFILES: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
+    "an id": ({"tools": ("fs/read",)}, {}, True),
+    "a glob": ({"tools": ("fs/r*",)}, {}, True),
+    "its new id alone": ({"tools": ("fs/page",)}, {}, True),
+    "a family": ({"families": ("books",)}, {"fs/read": {"family": "books"}}, True),
+    "an exception": ({"servers": ("fs",), "excluded": ("fs/read",)}, {}, False),
+}
+
+
+@pytest.mark.parametrize(("profile", "metadata", "shows"), PROFILES.values(), ids=PROFILES.keys())
+async def test_profiles_follow_an_accepted_rename(profile: dict[str, Any], metadata: Any, shows: bool) -> None:
+    house = House(profiles=Profiles({"all": Profile(default=True, **profile)}), metadata=metadata)
+    spec = replace(SPEC, profiles=("all",))
+    house.lists(READ, WIPE)
+    house.lists({**READ, "name": "page"}, WIPE)
+    assert "page" not in house.registry.view(spec).table.values()
+    house.decisions.accept(id_of("page"), id_of("read"), by="ann", until="")
+    house.look()
+    assert ("page" in house.registry.view(spec).table.values()) is shows
+
+
+NARROW: dict[str, dict[str, Any]] = {
+    "by annotations": {"servers": ("fs",), "annotations": {"readOnlyHint": True}},
+    "by globs that the new name fits": {"tools": ("fs/r*", "fs/c*")},
+    "by an exception": {"servers": ("fs",), "excluded": ("fs/w*",)},
+    "by a family": {"families": ("books",)},
+}
+
+
+@pytest.mark.parametrize("profile", NARROW.values(), ids=NARROW.keys())
+async def test_a_profile_without_a_tool_is_without_what_may_be_that_tool(profile: dict[str, Any]) -> None:
+    metadata = {"fs/r*": {"family": "books"}, "fs/clean": {"family": "books"}}
+    house = House(profiles=Profiles({"all": Profile(default=True, **profile)}), metadata=metadata)
+    spec = replace(SPEC, profiles=("all",))
+    house.lists(READ, WIPE)
+    assert [*house.registry.view(spec).table.values()] == ["read"]
+    house.lists(READ, OTHER_SHAPE)
+    assert [*house.registry.view(spec).table.values()] == ["read"]
+    house.decisions.reject(id_of("clean"), by="ann")
+    house.look()
+    assert [*house.registry.view(spec).table.values()] == ["read", "clean"]
 
 
 async def test_a_certain_rename_is_accepted_by_the_setting_of_its_server_alone() -> None:
@@ -425,6 +662,38 @@ async def test_an_approval_stays_with_the_tool_that_it_was_given_for(room: Calla
             answer = await client.call_tool(name, {"page": 3})
             assert answer.meta is not None
             assert answer.meta["dev.truename/error"] == "approval_required"
+
+
+@pytest.mark.parametrize("page", [{**READ, "name": "page"}, {**OTHER_SHAPE, "name": "page"}], ids=["equal", "another"])
+async def test_no_approval_moves_to_a_new_tool_whatever_is_decided_and_taken_back(
+    room: Callable[..., Room], page: dict[str, Any]
+) -> None:
+    here = room(policy=read_policy({"rules": [{"outcome": "ask", "tools": ["fs/read", "fs/page"]}]}))
+    here.fs.says(READ, WIPE)
+
+    async def is_asked(name: str) -> bool:
+        answer = await client.call_tool(name, {})
+        return answer.meta is not None and answer.meta["dev.truename/error"] == "approval_required"
+
+    async with here.client() as client:
+        await client.call_tool("read", {})
+        here.office.decides(scope="always")
+        assert not (await client.call_tool("read", {})).is_error
+        await here.turns(client, page, WIPE)
+        await becomes(client, "page", "wipe")
+        assert await is_asked("page")
+        async with here.deciding() as decisions:
+            for _ in range(2):
+                assert decisions.accept(id_of("page"), id_of("read"), by="ann", until="2999-01-01") is not None
+                await becomes(client, "page", "wipe", "read")
+                assert [await is_asked(name) for name in ("page", "read")] == [True, True]
+                assert decisions.undo(id_of("page")) is not None
+                await becomes(client, "page", "wipe")
+                assert await is_asked("page")
+        # The tool for which it was given comes back with its definition, and has it still.
+        await here.turns(client, READ, WIPE)
+        await becomes(client, "read", "wipe")
+        assert not (await client.call_tool("read", {})).is_error
 
 
 async def test_a_rejection_by_a_person_goes_with_a_tool_that_may_be_the_old_one(room: Callable[..., Room]) -> None:

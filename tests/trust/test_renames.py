@@ -41,12 +41,11 @@ class Server:
         self.bound: dict[ToolId, str] = {}
         self._was: frozenset[ToolId] | None = None
 
-    def lists(self, *names: str) -> frozenset[ToolId]:
+    def lists(self, *names: str) -> None:
         present = {tool(name): name for name in names}
-        left_out = self.book.note("fs", bound=self.bound, present=present, digest=digest, was=self._was)
+        self.book.note("fs", bound=self.bound, present=present, digest=digest, was=self._was)
         self.bound |= present
         self._was = frozenset(present)
-        return left_out
 
     def restarts(self) -> None:
         self._was = None
@@ -200,16 +199,35 @@ def test_an_id_that_an_operator_redirected_elsewhere_stays_so() -> None:
         assert ledger.withdrawn["fs@1/wipe@1"].id == tool("tidy")
 
 
-def test_a_server_that_brings_more_than_there_is_room_for_has_the_rest_kept_back(
+def test_new_tools_without_an_identity_are_forgotten_once_they_are_not_listed_if_there_are_many(
     monkeypatch: pytest.MonkeyPatch, place: StateLocation
 ) -> None:
     monkeypatch.setattr(store, "MAX_ARRIVED", 3)
     with RenameStore(place) as book:
         fs = Server(book)
         fs.lists("wipe")
-        left_out = fs.lists("a", "b", "c", "d", "e")
-        assert (len(book.arrived), len(left_out)) == (3, 2)
-        assert {*book.arrived, *left_out} == {tool(name) for name in "abcde"}
+        fs.lists("a", "b", "c", "d", "e")
+        assert {*book.arrived} == {tool(name) for name in "abcde"}
+        for name in "ab":
+            del fs.bound[tool(name)]
+        fs.lists("c", "d", "e", "f")
+        assert {*book.arrived} == {tool(name) for name in "cdef"}
+
+
+def test_a_gateway_reads_what_is_on_record_of_its_servers_alone(place: StateLocation) -> None:
+    with RenameStore(place) as book:
+        for server in ("fs", "web"):
+            old, new = ToolId.parse(f"{server}/wipe"), ToolId.parse(f"{server}/clean")
+            book.note(server, bound={old: "wipe"}, present={new: "clean"}, digest=digest)
+        assert book.departed.keys() == {"fs", "web"}
+    with RenameStore(place, servers=()) as book:
+        assert (book.departed, book.arrived) == ({}, {})
+        book.expect(["fs"])
+        assert ({*book.departed}, [one.server for one in book.arrived.values()]) == ({"fs"}, ["fs"])
+        known = book.arrived[tool("clean")]
+        book.expect(["fs", "web"])
+        assert book.departed.keys() == {"fs", "web"}
+        assert book.arrived[tool("clean")] is known
 
 
 def test_a_tool_that_goes_and_comes_for_ever_fills_nothing(place: StateLocation) -> None:

@@ -246,11 +246,13 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
         ),
         Command(
             "policy",
-            "Explain the rules of the gateway, and propose some from a client's own lists of tools.",
-            "Nothing is started or changed. Proposed rules are printed: add them to the gateway's configuration.",
+            "Explain the rules of the gateway and how calls are decided, and propose some.",
+            "`explain` shows why a call is denied, also of a tool that its server may have renamed. `from-client` "
+            "prints rules with the effect of a client's own lists: add them to the configuration. Nothing is changed.",
             (
                 Example("policy rules", "what each rule matches, and the servers that it is about"),
                 Example("policy from-client claude-code", "propose rules from Claude Code's permissions"),
+                Example("policy explain fs/read", "show how a call of a tool is decided, and by which rule"),
             ),
             has_subcommands=True,
         ),

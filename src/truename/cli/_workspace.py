@@ -6,6 +6,8 @@ import shlex
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from truename.catalog import BUILT_IN_ALIASES, Catalog
@@ -13,6 +15,7 @@ from truename.cli._client_rules import client_rules
 from truename.cli._errors import UsageError
 from truename.cli._options import NamingOptions
 from truename.cli._progress import busy
+from truename.cli._rename_record import RenameRecord
 from truename.cli._rendering import say, styled
 from truename.cli._sources import Source, find_sources, other_shape, read_aliases
 from truename.config import Settings
@@ -23,6 +26,7 @@ from truename.ledger import Ledger, open_ledger
 from truename.ledger import LedgerSettings as Recorded
 from truename.naming import STYLES, NameTable, project
 from truename.policy.former_ids import former_ids
+from truename.policy.lineage import NO_LINEAGE, no_lineage
 from truename.storage import StateLocation
 
 if TYPE_CHECKING:
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from truename.catalog import IdentityChange
     from truename.config import Config
     from truename.gateway import UpstreamError
+    from truename.policy.lineage import LineageOf
     from truename.policy.profiles import Profile
 
 __all__ = [
@@ -145,6 +150,27 @@ class ToolWorkspace:
     sources: tuple[str, ...] = ()
     ledger_option: str | None = None
     registered: Mapping[str, str] = field(default_factory=dict)
+    renames: RenameRecord = field(default_factory=RenameRecord)
+
+    @cached_property
+    def lineage(self) -> LineageOf:
+        """The function that says as which former tools a gateway judges a tool that its server may have renamed.
+
+        Raises `StoreError`, and `UsageError` if the gateway's packages are not installed.
+        """
+        new = [id for id in self.catalog if id in self.renames.book.arrived]
+        if not new or self.ledger is None:
+            return no_lineage
+        with gateway_needed():
+            from truename.gateway.rate_limited_log import RateLimitedLog  # noqa: PLC0415 - the gateway is an extra
+            from truename.gateway.trust.server_renames import ServerRenames  # noqa: PLC0415 - likewise
+        from truename.trust import PinStore  # noqa: PLC0415 - only where a server renamed tools
+
+        with PinStore(self.renames.location, readonly=True) as pins:
+            today = datetime.now(UTC).date
+            known = ServerRenames(self.renames.book, self.settings, RateLimitedLog(), self.ledger, pins, today)
+            found = {id: known.lineage(id) for id in new}
+        return lambda id: found.get(id, NO_LINEAGE)
 
     @property
     def servers(self) -> int:
@@ -189,7 +215,8 @@ def open_workspace(sources: Sequence[str], making: NamingOptions = _AS_IT_IS) ->
     Raises `UsageError`, `ConfigError`, `LedgerError`, groups of naming errors.
     """
     found = find_sources(sources)
-    memory = _memory(found, making.state)
+    state = _state(found, making.state)
+    memory = None if state is None else open_ledger(state, readonly=True)
     recorded = memory.settings if memory is not None else None
     given = next((one.config.settings for one in found if one.config is not None), Settings())
     settings = with_options(with_recorded_settings(given, recorded), making)
@@ -198,10 +225,10 @@ def open_workspace(sources: Sequence[str], making: NamingOptions = _AS_IT_IS) ->
         if not recorded.same(other):
             was, would = recorded.difference(other), other.difference(recorded)
             say(f"The ledger has names with {was}; these names are with {would}, without the ledger.")
-            memory = None
+            memory = state = None
     catalog, failed = _gathered(found, settings, memory)
-    return ToolWorkspace(
-        catalog=settings.tools.over(catalog),
+    as_offered = ToolWorkspace(
+        catalog=catalog,
         ledger=memory,
         settings=settings,
         failed=failed,
@@ -210,7 +237,9 @@ def open_workspace(sources: Sequence[str], making: NamingOptions = _AS_IT_IS) ->
         registered={
             key: name for one in found if one.config is not None for key, name in one.config.registered.items()
         },
+        renames=RenameRecord(state),
     )
+    return replace(as_offered, catalog=settings.tools.over(catalog, as_offered.lineage))
 
 
 def with_options(settings: Settings, making: NamingOptions) -> Settings:
@@ -251,15 +280,16 @@ def existing_state(location: StateLocation) -> StateLocation:
     return location
 
 
-def _memory(found: Sequence[Source], ledger_option: str | None) -> Ledger | None:
+def _state(found: Sequence[Source], ledger_option: str | None) -> StateLocation | None:
+    """Return the state that has the ledger; None if names are not remembered."""
     if ledger_option == _MEMORY:
         return None
     if ledger_option is not None:
-        return open_ledger(existing_state(StateLocation.of(ledger_option)), readonly=True)
+        return existing_state(StateLocation.of(ledger_option))
     if len(found) != 1 or found[0].config is None:
         return None
     location = found[0].config.state_location()
-    return open_ledger(location, readonly=True) if location.has("ledger") else None
+    return location if location.has("ledger") else None
 
 
 def _gathered(found: Sequence[Source], settings: Settings, memory: Ledger | None) -> tuple[Catalog, tuple[str, ...]]:
@@ -344,9 +374,10 @@ class ProfileView(NamedTuple):
         choice, former = known.choice(names), former_ids(self.workspace.ledger)
         policy = self.workspace.settings.policy
         exposure = (policy and policy.exposure) or self.workspace.settings.exposure
-        tools = ((id, self.table.catalog[id], former(id)) for id in self.table)
+        lineage = self.workspace.lineage
+        tools = ((id, self.table.catalog[id]) for id in self.table)
         shown = frozenset(
-            id for id, tool, before in tools if choice.shows(tool, exposure.metadata_of(tool, before), before)
+            id for id, tool in tools if choice.shows_as_all(tool, exposure.metadata_of, former(id), lineage(id))
         )
         return self.table.among(shown, None)
 

@@ -11,6 +11,7 @@ from truename.cli._comparison import ClientOutcome, Compared, client_outcomes
 from truename.cli._errors import EXIT_UPSTREAM, UsageError
 from truename.cli._name_table import default_sentence, show_names, summary
 from truename.cli._options import Client, JsonOutput, NamingOptions, Source
+from truename.cli._rename_record import show_renames
 from truename.cli._rendering import Cell, count, is_wide, print_json, print_table, say, show, styled
 from truename.cli._workspace import ProfileView, ToolWorkspace, open_workspace
 from truename.config.tool_search import pinned_tools, why_searched
@@ -74,7 +75,7 @@ def list_for_client(workspace: ToolWorkspace, table: NameTable, *, search: bool)
     if not why:
         return ClientList("", tuple(table))
     own = _own(table)
-    listed, _ = pinned_tools(table.items(), len(own), settings, most)
+    listed, _ = pinned_tools(table.items(), len(own), settings, most, workspace.lineage)
     return ClientList(why, tuple(id for id, _ in listed), own)
 
 
@@ -178,6 +179,7 @@ def names(
         show("")
         if verbose:
             show_presented(table, workspace.settings.tools)
+        show_renames(workspace.renames, table)
         show(styled(summary(table.catalog, table), "bold"))
         if sentence := default_sentence(workspace.settings.policy):
             show(sentence)
@@ -224,6 +226,7 @@ def _document(
             "rung": why.rung,
             "reason": why.reason,
             **plain_presented(workspace.catalog[id], workspace.settings.tools),
+            **workspace.renames.plain(id),
         }
         if name in shown:
             tool["shown"] = shown[name]

@@ -1,11 +1,12 @@
-"""`truename policy`: convert a client's lists of tools to rules of the gateway."""
+"""`truename policy`: convert a client's lists of tools to rules of the gateway, and show how a call is decided."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final, Self
 
 from cyclopts import App, Parameter
 
+from truename import naming
 from truename.cli import _completion
 from truename.cli._command_list import epilogue_of
 from truename.cli._connections import (
@@ -18,20 +19,22 @@ from truename.cli._connections import (
     read_gateway_config,
     show_notes,
 )
-from truename.cli._errors import EXIT_FINDINGS
+from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._gateway_names import known_tools, new_names
 from truename.cli._name_table import default_sentence
-from truename.cli._options import GatewayConfig, JsonOutput
+from truename.cli._options import GatewayConfig, JsonOutput, Source
+from truename.cli._rename_record import show_renames
 from truename.cli._rendering import Cell, print_json, print_table, say, show, styled
+from truename.cli._workspace import open_workspace
 from truename.clients import Machine, config_files, find
 from truename.clients.gateway_address import shown_by
 from truename.clients.permissions import GatewayTool, proposed_rules
 from truename.clients.selection import select_servers
 from truename.config import Config
 from truename.config.render import render_rules
-from truename.errors import excerpt
-from truename.policy import CallRule
-from truename.policy.rules import TERMS
+from truename.errors import ConfigError, excerpt
+from truename.policy import Caller, CallRule, Context, Policy, bound_call
+from truename.policy.rules import STRICTNESS, TERMS, Decision
 
 __all__ = ["policy"]
 
@@ -42,11 +45,38 @@ Client = Annotated[
         help="The client whose lists of tools are read (`truename clients` lists many).",
     ),
 ]
+Name = Annotated[
+    str, Parameter(completer=_completion.tools, help="The tool, by a name in any form, as for `truename resolve`.")
+]
+CallingClient = Annotated[
+    str,
+    Parameter(
+        name="--for",
+        metavar="CLIENT",
+        show_default=False,
+        completer=_completion.clients,
+        help="The client that calls; default: an unknown one.",
+    ),
+]
+As = Annotated[
+    str,
+    Parameter(
+        name="--as", metavar="NAME", show_default=False, help="The principal that calls; default: an unknown one."
+    ),
+]
+InContext = Annotated[
+    str,
+    Parameter(
+        name="--context", metavar="CONTEXT", show_default=False, help="The context of the call: platform=ios, app=pay."
+    ),
+]
+_OUTCOMES: Final = {"allow": "allowed", "ask": "needs an approval", "deny": "denied"}
+_COLUMNS: Final = ("as", "outcome", "rule", "reason")
 
 _TOLD_APART: Final = frozenset({"name", "outcome", "reason"})
 policy = App(
     name="policy",
-    help="Explain the rules of the gateway, and propose some.",
+    help="Explain the rules of the gateway and how calls are decided, and propose some.",
     help_format="plaintext",
     help_epilogue=epilogue_of("policy"),
     default_parameter=Parameter(negative=()),
@@ -181,3 +211,52 @@ def from_client(
     if not as_json:
         show_notes(proposed.notes, error=True)
     return 0 if proposed.rules else EXIT_FINDINGS
+
+
+@policy.command
+def explain(
+    name: Name,
+    /,
+    *sources: Source,
+    client: CallingClient = "",
+    as_: As = "",
+    context: InContext = "",
+    as_json: JsonOutput = False,
+) -> int:
+    """Show how a call of a tool is decided, by which rule, and as which former tool. Exit status 1: it is not allowed.
+
+    A tool that its server may have renamed is judged as each tool that it may be. What a rule says of arguments, and
+    what people decided on calls, is not looked at.
+    """
+    workspace = open_workspace(sources)
+    table = workspace.table(client or "universal")
+    id = naming.resolve(name, table).id
+    try:
+        where = Context.parse(context) if context else Context()
+    except ConfigError as error:
+        raise UsageError(fact=f"--context: {error.key} {error.problem}", advice=error.remedy) from error
+    settings = workspace.settings
+    rules = settings.policy or Policy(default="allow")
+    call = bound_call(
+        name=table[id],
+        call_id="explain",
+        arguments={},
+        names=table,
+        caller=Caller(principal=as_, client=client).within(where),
+        tool=table.catalog[id],
+        lineage=workspace.lineage,
+    )
+    found = replace(rules, exposure=rules.exposure or settings.exposure).decisions(call)
+    strictest = max(found, key=lambda one: STRICTNESS[one[1].outcome])
+    if as_json:
+        told = [dict(zip(_COLUMNS, (str(one), *_told(said)), strict=True)) for one, said in found]
+        print_json({"id": str(id), **told[found.index(strictest)], "decisions": told, **workspace.renames.plain(id)})
+    else:
+        show(styled(str(id), "bold"), f": {_OUTCOMES[strictest[1].outcome]}")
+        print_table(["judged as", "outcome", "rule", "reason"], [[str(one), *_told(said)] for one, said in found])
+        show_renames(workspace.renames, [id])
+    return 0 if strictest[1].outcome == "allow" else EXIT_FINDINGS
+
+
+def _told(said: Decision) -> tuple[str, str, str]:
+    return said.outcome, said.rule, said.reason

@@ -7,11 +7,12 @@ from cyclopts import Parameter
 
 from truename import naming
 from truename.cli import _completion
-from truename.cli._errors import EXIT_UPSTREAM
+from truename.cli._errors import EXIT_FINDINGS, EXIT_UPSTREAM, errors_of, split
 from truename.cli._options import Client, JsonOutput, NamingOptions, Source
-from truename.cli._rendering import print_json, say, show, styled
+from truename.cli._rename_record import show_renames
+from truename.cli._rendering import print_json, say, say_error, show, styled
 from truename.cli._workspace import open_workspace
-from truename.errors import ResolutionError, excerpt
+from truename.errors import ResolutionError, UnknownTool, excerpt
 from truename.identity import ToolId
 from truename.naming import NameTable, Resolution
 
@@ -45,11 +46,21 @@ def resolve(
     except ResolutionError as error:
         if explain:
             _show_trail(error.trail, error=True)
-        raise
+        old = workspace.renames.departed(error) if isinstance(error, UnknownTool) else None
+        if old is None:
+            raise
+        sentence = workspace.renames.sentence_departed(old)
+        say_error(*split(sentence))
+        if as_json:
+            ((_, told),) = errors_of(error)
+            print_json({"errors": [told | {"text": sentence, "left": workspace.renames.plain_departed(old)}]})
+        return EXIT_FINDINGS
     if as_json:
-        print_json({"text": name, **_plain(found, found.id, table, workspace.registered)})
+        plain = _plain(found, found.id, table, workspace.registered)
+        print_json({"text": name, **plain, **workspace.renames.plain(found.id)})
     else:
         _show(found, found.id, table, workspace.registered, explain=explain)
+        show_renames(workspace.renames, [found.id])
     if workspace.failed:
         say(f"Without the servers that failed: {', '.join(workspace.failed)}.")
     return EXIT_UPSTREAM if workspace.failed else 0

@@ -171,7 +171,7 @@ class Gateway:
                 pins=pins,
                 approvals=approvals,
                 states=states,
-                renames=stack.enter_context(RenameStore(state)),
+                renames=stack.enter_context(RenameStore(state, servers=())),
                 resting=resting,
             )
             stack.callback(self._close_approvals)

@@ -334,8 +334,7 @@ class ShownTools:
                 return found, bound
         with self.ledger.transaction():
             found = self._offered(servers)
-            self.renames.withhold_unnoted(servers, found)
-            return found, self._namer.bound(found)
+            return found, self._namer.bound(self.renames.noted(found))
 
     def _offered(self, servers: Mapping[str, KnownServer]) -> Catalog:
         listed = {key: one.tools for key, one in servers.items() if one.tools is not None}

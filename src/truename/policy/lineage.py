@@ -27,6 +27,15 @@ class Lineage:
     perhaps: frozenset[ToolId] = frozenset()
     judged_as: tuple[Tool, ...] = ()
 
+    def of_former(self, former: Tool, id: ToolId) -> Lineage:
+        """Return the lineage by which a tool of ``judged_as`` is judged for the tool with this id.
+
+        Of one that was accepted as this tool, what configurations say of the present id is said, too.
+        """
+        if former.id not in self.same:
+            return NO_LINEAGE
+        return Lineage(same=(id, *(one for one in self.same if one != former.id)))
+
 
 NO_LINEAGE: Final = Lineage()
 """The lineage of a tool of which nothing is known."""

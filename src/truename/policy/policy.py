@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from truename.catalog import unfolded
 from truename.catalog.globs import fits_all, fits_id
 from truename.conventions.findings import Finding, Rule, Severity
+from truename.conventions.metadata import declared_metadata
 from truename.errors import ApprovalRequired, ConfigError, ConfigErrors, NotAllowed, excerpt, spelling_remedy
 from truename.policy.call import annotations_of, claims_of
 from truename.policy.lineage import NO_LINEAGE
@@ -148,8 +149,11 @@ class Policy:
         are ignored, for a list that several callers share. A tool that perhaps is another one of its server
         (``lineage``) is hidden where that one is.
         """
-        if any(self.hides(one, caller, formerly, whoever_calls=whoever_calls) for one in lineage.judged_as):
-            return True
+        before = tuple(one for one in formerly if one not in lineage.same)
+        for one in lineage.judged_as:
+            as_former = lineage.of_former(one, tool.id)
+            if self.hides(one, caller, before, as_former, whoever_calls=whoever_calls):
+                return True
         about = tool.id, tool.origin, claims_of(tool)
         return any(
             rule.outcome == "deny" and _applies(rule, *about, caller=caller, formerly=formerly, same=lineage.same)
@@ -157,12 +161,19 @@ class Policy:
             if not (whoever_calls and (rule.principals or rule.agents))
         )
 
+    def decisions(self, call: Call) -> list[tuple[ToolId, Decision]]:
+        """Return the decision of the rules on a call of its tool, and as if it were one of each tool that it may be.
+
+        The first is about the tool itself; of the others there is one of each kind that rules tell apart.
+        """
+        others = ((one.id, self._ruled(_as_other(call, one))) for one in call.lineage.judged_as)
+        return [(call.id, self._ruled(call)), *others]
+
     def _ruled_as_all(self, call: Call) -> Decision:
         """Return the strictest decision on a call, as its tool and as each one that it perhaps is."""
-        ruled = self._ruled(call)
         if not call.lineage.judged_as:
-            return ruled
-        others = [self._ruled(_as_other(call, one)) for one in call.lineage.judged_as]
+            return self._ruled(call)
+        ruled, *others = (decision for _, decision in self.decisions(call))
         strictest = _strictest([ruled, *others])
         return ruled if strictest is ruled else replace(strictest, reason=_inherited(strictest.reason))
 
@@ -211,8 +222,17 @@ def _applies(
 def _as_other(call: Call, tool: Tool) -> Call:
     """Return a call as if it were one of another tool of the same server."""
     shown, *offered = claims_of(tool)
-    claims: Any = {"annotations": dict(shown), "offered": dict(offered[0]) if offered else None}
-    return replace(call, id=tool.id, origin=tool.origin, lineage=NO_LINEAGE, **claims)
+    said: Any = {"annotations": dict(shown), "offered": dict(offered[0]) if offered else None}
+    return replace(
+        call,
+        id=tool.id,
+        origin=tool.origin,
+        declared=declared_metadata(tool),
+        # A rule that excepts the present id is judged by `same`, and does not deny by the former one.
+        formerly=tuple(one for one in call.formerly if one not in call.lineage.same),
+        lineage=call.lineage.of_former(tool, call.id),
+        **said,
+    )
 
 
 def _inherited(reason: str) -> str:

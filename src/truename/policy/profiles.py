@@ -6,7 +6,7 @@ contains; a principal without a profile sees nothing. Anything else does not exi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from types import MappingProxyType
@@ -138,6 +138,18 @@ class Choice(NamedTuple):
         """Return whether one of the profiles contains this tool."""
         return self._has(tool.origin.server) and any(
             one.shows(tool, metadata, formerly, lineage) for one in self.profiles
+        )
+
+    def shows_as_all(
+        self,
+        tool: Tool,
+        metadata_of: Callable[[Tool, tuple[ToolId, ...]], Metadata],
+        formerly: tuple[ToolId, ...] = (),
+        lineage: Lineage = NO_LINEAGE,
+    ) -> bool:
+        """Return whether the profiles contain this tool, and each one that it perhaps was before a rename."""
+        return self.shows(tool, metadata_of(tool, formerly), formerly, lineage) and all(
+            self.shows(one, metadata_of(one, ()), (), lineage.of_former(one, tool.id)) for one in lineage.judged_as
         )
 
     def shows_absent(self, id: ToolId, server: str) -> bool:

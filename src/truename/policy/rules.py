@@ -263,7 +263,7 @@ class CallRule:
     ) -> bool:
         """Return whether the rule applies to calls of this tool by any callers."""
         return (
-            (self._names_any(id, same) or self._restricts(id, origin, formerly))
+            (self._names_any(id, origin, same) or self._restricts(id, origin, formerly))
             and self.concerns_server(origin.server_id)
             and _any(self.upstream, origin.name)
             and all(hint(name, annotations) is expected for name, expected in self.annotations.items())
@@ -279,13 +279,15 @@ class CallRule:
         """Return whether the rule's globs match this id."""
         return any(fits_id(glob, id) for glob in self.tools) and not any(fits_id(glob, id) for glob in self.but)
 
-    def _names_any(self, id: ToolId, same: tuple[ToolId, ...]) -> bool:
-        if self.names(id):
-            return True
-        # An exception from a permission is about all that the tool was.
+    def _names_any(self, id: ToolId, origin: Origin, same: tuple[ToolId, ...]) -> bool:
+        # An exception is about all that the tool was.
         if any(fits_id(glob, one) for glob in self.but for one in (id, *same)):
             return False
-        return any(self.names(one) for one in same)
+        # One from a permission also by the ids that the tool would have without a digest or folding.
+        is_excepted = self.outcome == "allow" and self.but
+        if is_excepted and any(fits_id(glob, one) for one in unfolded(id, origin) for glob in self.but):
+            return False
+        return any(fits_id(glob, one) for glob in self.tools for one in (id, *same))
 
     def _restricts(self, id: ToolId, origin: Origin, formerly: tuple[ToolId, ...]) -> bool:
         # Restrictions also apply by former ids; permissions do not, since they were given to another tool.

@@ -9,6 +9,7 @@ from truename.storage.opening import open_database
 from truename.storage.patience import PATIENCE
 from truename.storage.revision_file import Revision
 from truename.storage.schema import Schema
+from truename.storage.shared_store import SharedStore
 from truename.storage.statements import AT_ONCE, in_parts, insert, select, select_among, upsert
 from truename.storage.transfer import CopiedState, compare_states, copy_state
 
@@ -20,6 +21,7 @@ __all__ = [
     "Database",
     "Revision",
     "Schema",
+    "SharedStore",
     "StateLocation",
     "StateReport",
     "Transaction",

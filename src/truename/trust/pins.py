@@ -23,6 +23,7 @@ from truename.errors import ConfigError, InvalidToolId, StoreError
 from truename.identity import ToolId, definition_digest
 from truename.storage import (
     Schema,
+    SharedStore,
     StateLocation,
     Transaction,
     import_tables,
@@ -35,7 +36,6 @@ from truename.storage import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Self
 
     from truename.catalog import Tool, Unfolded
 
@@ -202,7 +202,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-class PinStore:
+class PinStore(SharedStore):
     """The pins of one gateway, in a database that processes share; without a file (None), in memory.
 
     All methods raise `StoreError`: ``corrupt``, ``newer`` (of a later version), ``busy``, ``unusable``. May be used
@@ -216,9 +216,7 @@ class PinStore:
         now: Callable[[], str] = _now,
         readonly: bool = False,
     ) -> None:
-        self._file = open_database(where, SCHEMA, readonly=readonly, import_former=_import_former)
         self._now = now
-        self._is_current = False
         # Between threads: what one reads is not put in place of what another one read later.
         self._reading, self._taking = threading.RLock(), threading.Lock()
         # By key, of those that were asked for; of all keys if it is whole.
@@ -229,27 +227,7 @@ class PinStore:
         self._waiting = 0
         self._pins: Mapping[str, PinnedTool] = _Kept(self._pin_of, self._all_pins, self._has_pins)
         self._seen: Mapping[tuple[str, str], SeenDefinition] = _Kept(self._seen_of, self._all_seen, self._has_seen)
-        try:
-            self.refresh()
-        except BaseException:
-            self.close()
-            raise
-
-    @property
-    def path(self) -> Path | None:
-        """The file of the database; None for memory."""
-        return self._file.path
-
-    def refresh(self) -> bool:
-        """Read what other processes wrote, and return whether there was anything. Cheap if there was nothing."""
-        if not self._file.is_begun or (not self._file.has_news() and self._is_current):
-            return False
-        self._read_again()
-        return True
-
-    def has_news(self) -> bool:
-        """Return, without reading and without waiting, whether another process wrote something."""
-        return self._file.is_behind()
+        super().__init__(open_database(where, SCHEMA, readonly=readonly, import_former=_import_former))
 
     def pins(self) -> Mapping[str, PinnedTool]:
         """Return the pins by key, as they are now. To look one up reads, at most, what is on record about its key.
@@ -528,16 +506,6 @@ class PinStore:
             data.executemany("DELETE FROM pin WHERE key = ?", rows)
             data.executemany("DELETE FROM pin_seen WHERE key = ?", rows)
         self._read_again()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @contextmanager
     def _change(self) -> Iterator[tuple[Transaction, bool]]:

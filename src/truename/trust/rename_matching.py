@@ -78,20 +78,27 @@ def is_opposite(old: str, new: str) -> bool:
 
 
 def propose_renames(
-    before: Mapping[ToolId, Pin], now: Mapping[ToolId, Pin], gone: Collection[ToolId], come: Collection[ToolId]
+    before: Mapping[ToolId, Pin],
+    now: Mapping[ToolId, Pin],
+    gone: Collection[ToolId],
+    come: Collection[ToolId],
+    *,
+    similar_to: Collection[ToolId] | None = None,
 ) -> list[RenameMatch]:
     """Return the proposals for one server; no tool is in two of them.
 
     ``before`` are its tools with the definitions last known, those that left included, ``now`` those of its new list;
     ``gone`` are the ids that left, ``come`` those that are new. A proposal is certain only if both have the same
     distinctive definition, no other tool of the server had or has it, and the names do not say the opposite.
+    With ``similar_to``, only these of ``gone`` are proposed by similarity.
     """
     sides = ToolSides({_key(pin): pin for pin in before.values()}, {_key(pin): pin for pin in now.values()})
     olds = {_key(before[id]): id for id in gone if id in before and id not in now}
     news = {_key(now[id]): id for id in come if id in now}
     proven = {old: new for old, new in proven_matches(sides).items() if old in olds and new in news}
     found = [_proven(olds[old], news[new], sides.old[old].name, sides.new[new].name) for old, new in proven.items()]
-    left = _without(olds, sides.old, proven)
+    compared = olds if similar_to is None else {key: id for key, id in olds.items() if id in similar_to}
+    left = _without(compared, sides.old, proven)
     right = _without(news, sides.new, proven.values())
     for match in suggest_matches(left, right):
         likeness = match.likeness

@@ -13,23 +13,33 @@ from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from truename.errors import InvalidToolId
 from truename.identity import ToolId
-from truename.storage import Schema, StateLocation, Transaction, insert, open_database, select
+from truename.storage import (
+    Schema,
+    SharedStore,
+    StateLocation,
+    Transaction,
+    in_parts,
+    insert,
+    open_database,
+    select,
+    select_among,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
-    from typing import Self
 
     from truename.trust.rename_matching import RenameMatch
 
 __all__ = ["MAX_ARRIVED", "SCHEMA", "ArrivedTool", "DepartedTool", "RenameStore"]
 
 RenameWord = Literal["new", "proposed", "accepted", "rejected", "renamed"]
-# Of one server; as many as a server has identities.
+# Of one server. Beyond that, tools are forgotten that got no identity and are not listed any more: what is left has
+# identities, of which a server may have `max_claims`, or is in the present list.
 MAX_ARRIVED: Final = 20_000
 # How often one tool is remembered to have left and come back, before its absences are taken for one.
 _MOST_ABSENCES: Final = 4
@@ -57,6 +67,10 @@ SCHEMA: Final = Schema(
             _COME,
             "CREATE UNIQUE INDEX rename_come_old ON rename_come (old) WHERE word IN ('proposed', 'accepted')",
         ),
+        (
+            "CREATE INDEX rename_gone_server ON rename_gone (server)",
+            "CREATE INDEX rename_come_server ON rename_come (server)",
+        ),
     ),
 )
 _GONE_COLUMNS: Final = ("tool", "began", "ended", "server", "name", "at")
@@ -64,8 +78,10 @@ _COME_COLUMNS: Final = (
     *("tool", "number", "server", "name", "at", "digest", "old", "old_digest", "certain", "score", "reasons"),
     *("word", "by", "decided", "until"),
 )
-_ALL_GONE: Final = select("rename_gone", _GONE_COLUMNS, then="ORDER BY began, tool")
-_ALL_COME: Final = select("rename_come", _COME_COLUMNS, then="ORDER BY number, tool")
+_TABLES: Final = (
+    ("rename_gone", _GONE_COLUMNS, "ORDER BY began, tool"),
+    ("rename_come", _COME_COLUMNS, "ORDER BY number, tool"),
+)
 _ADD_GONE: Final = insert("rename_gone", _GONE_COLUMNS, "ON CONFLICT DO NOTHING")
 _ADD_COME: Final = insert("rename_come", _COME_COLUMNS, "ON CONFLICT (tool) DO NOTHING")
 _LAST: Final = (
@@ -75,11 +91,8 @@ _LAST: Final = (
 )
 _END: Final = "UPDATE rename_gone SET ended = ? WHERE tool = ? AND ended = 0"
 _FORGET_GONE: Final = "DELETE FROM rename_gone WHERE tool = ? AND ended = 0"
-# A setting's acceptance says nothing of other tools.
-_LATER: Final = (
-    "SELECT 1 FROM rename_come WHERE server = ? AND number > ? "
-    "AND (word IN ('new', 'proposed') OR (word = 'accepted' AND by = '')) LIMIT 1"
-)
+# Also one on which somebody decided: that can be taken back.
+_LATER: Final = "SELECT 1 FROM rename_come WHERE server = ? AND number > ? LIMIT 1"
 _OPEN: Final = "SELECT began FROM rename_gone WHERE tool = ? AND ended = 0"
 _REOPEN: Final = (
     "UPDATE rename_gone SET ended = 0 WHERE tool = ? AND began = (SELECT max(began) FROM rename_gone WHERE tool = ?)"
@@ -161,10 +174,12 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-class RenameStore:
+class RenameStore(SharedStore):
     """What left servers and what came, in a database that processes share; without a file (None), in memory.
 
-    All methods raise `StoreError`: ``corrupt``, ``newer``, ``busy``, ``unusable``. May be used from several threads.
+    With ``servers``, only what is on record about these is read, and about those that are expected later: what others
+    had costs a gateway nothing. All methods raise `StoreError`: ``corrupt``, ``newer``, ``busy``, ``unusable``. May be
+    used from several threads.
     """
 
     def __init__(
@@ -173,29 +188,24 @@ class RenameStore:
         *,
         now: Callable[[], str] = _now,
         readonly: bool = False,
+        servers: Iterable[str] | None = None,
     ) -> None:
-        self._file = open_database(where, SCHEMA, readonly=readonly)
         self._now = now
         self._lock = threading.RLock()
-        self._is_read = False
+        self._servers = None if servers is None else frozenset(servers)
         self.departed: Mapping[str, tuple[DepartedTool, ...]] = {}
         self.arrived: Mapping[ToolId, ArrivedTool] = {}
-        try:
-            self.refresh()
-        except BaseException:
-            self.close()
-            raise
+        # What was read last, by row: nearly all rows are the same ones the next time.
+        self._known: Mapping[tuple[Any, ...], DepartedTool | ArrivedTool] = {}
+        super().__init__(open_database(where, SCHEMA, readonly=readonly))
 
-    def refresh(self) -> bool:
-        """Read what other processes wrote, and return whether there was anything. Cheap if there was nothing."""
-        if not self._file.is_begun or (not self._file.has_news() and self._is_read):
-            return False
-        self._read()
-        return True
-
-    def has_news(self) -> bool:
-        """Return, without reading and without waiting, whether another process wrote something."""
-        return self._file.is_behind()
+    def expect(self, servers: Iterable[str]) -> None:
+        """Have what is on record about these servers too, from now on."""
+        with self._lock:
+            wanted = None if self._servers is None else self._servers.union(servers)
+            if wanted != self._servers:
+                self._servers = wanted
+                self._read_again()
 
     @property
     def proposals(self) -> Sequence[ArrivedTool]:
@@ -228,43 +238,40 @@ class RenameStore:
         present: Mapping[ToolId, str],
         digest: Callable[[ToolId], str],
         was: Collection[ToolId] | None = None,
-    ) -> frozenset[ToolId]:
-        """Record what left the list of a server and what is new in it; return those for which there is no room.
+    ) -> None:
+        """Record what left the list of a server and what is new in it.
 
         ``bound`` are the tools that it ever had, ``present`` the present ones, both with names; ``digest`` returns the
         digest of a present one.
         ``was`` is what this process noted before, None at first: what another gateway is offered is its own to tell.
         """
         with self._lock:
+            self.expect([server])
             open_ones = {one.id for one in self.departed.get(server, ()) if not one.ended}
             candidates = bound if was is None else {id: bound[id] for id in was if id in bound}
             gone = [(id, name) for id, name in candidates.items() if id not in present and id not in open_ones]
             back = [id for id in open_ones if id in present and (was is None or id not in was)]
             fresh = [id for id in present if id not in bound and id not in self.arrived]
             if not gone and not back and not (fresh and open_ones):
-                return frozenset()
+                return
             with self._change() as data:
                 number = self._next(data)
                 for id in back:
                     self._returned(data, server, id, number)
                 for id, name in gone:
                     self._left(data, (str(id), number, 0, server, name, self._now()))
-                room = self._room(data, server, len(fresh), (*bound, *present))
-                rows = [(str(id), number + 1, server, present[id], self._now(), digest(id)) for id in fresh[:room]]
+                self._make_room(data, server, len(fresh), (*bound, *present))
+                rows = [(str(id), number + 1, server, present[id], self._now(), digest(id)) for id in fresh]
                 data.executemany(_ADD_COME, [(*row, *_UNDECIDED) for row in rows])
-                return frozenset(fresh[room:])
 
     @staticmethod
-    def _room(data: Transaction, server: str, wanted: int, known: Iterable[ToolId]) -> int:
-        """Return how many more new tools of a server there is room for."""
+    def _make_room(data: Transaction, server: str, wanted: int, known: Iterable[ToolId]) -> None:
+        """Forget new tools of a server that have no identity and are not listed any more, if there are many."""
         ((count,),) = data.execute(_COUNT, (server,)).fetchall()
         if count + wanted > MAX_ARRIVED:
-            # What has no identity, and is not listed any more, was no tool of the gateway.
             kept = {str(id) for id in known}
             idle = [(tool,) for (tool,) in data.execute(_OF_SERVER, (server,)).fetchall() if tool not in kept]
             data.executemany(_FORGET_COME, idle)
-            count -= len(idle)
-        return max(MAX_ARRIVED - int(count), 0)
 
     def _left(self, data: Transaction, row: tuple[Any, ...]) -> None:
         tool = row[0]
@@ -390,21 +397,11 @@ class RenameStore:
                 data.execute(_REOPEN, (str(one.old), str(one.old)))
         return one
 
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     @contextmanager
     def _change(self) -> Iterator[Transaction]:
         with self._file.change() as data:
             yield data
-        self._read()
+        self._read_again()
 
     @staticmethod
     def _next(data: Transaction) -> int:
@@ -414,19 +411,36 @@ class RenameStore:
         rows = data.execute(select("rename_come", _COME_COLUMNS, where=("tool",)), (str(id),)).fetchall()
         return self._arrived(rows[0]) if rows else None
 
-    def _read(self) -> None:
+    def _read_again(self) -> None:
         with self._lock:
-            self._is_read = False
+            self._is_current = False
             if not self._file.is_begun:
                 return
+            former, known = self._known, dict[tuple[Any, ...], DepartedTool | ArrivedTool]()
             departed: defaultdict[str, list[DepartedTool]] = defaultdict(list)
-            for tool, began, ended, server, name, at in self._file.rows(_ALL_GONE):
-                one = DepartedTool(id=self._id(tool), server=server, name=name, began=began, ended=ended, at=at)
-                departed[server].append(one)
-            arrived = [self._arrived(row) for row in self._file.rows(_ALL_COME)]
+            arrived: dict[ToolId, ArrivedTool] = {}
+            gone_rows, come_rows = (list(self._rows(*table)) for table in _TABLES)
+            for row in gone_rows:
+                gone = known[row] = former.get(row) or self._departed(row)
+                departed[gone.server].append(cast("DepartedTool", gone))
+            for row in come_rows:
+                come = known[row] = former.get(row) or self._arrived(row)
+                arrived[come.id] = cast("ArrivedTool", come)
             self.departed = {server: tuple(several) for server, several in departed.items()}
-            self.arrived = {one.id: one for one in arrived}
-            self._is_read = True
+            self.arrived, self._known = arrived, known
+            self._is_current = True
+
+    def _rows(self, table: str, columns: Sequence[str], order: str) -> Iterator[tuple[Any, ...]]:
+        if self._servers is None:
+            yield from self._file.rows(select(table, columns, then=order))
+            return
+        for part in in_parts(sorted(self._servers)):
+            query = select_among(table, columns, (), "server", len(part))
+            yield from self._file.rows(f"{query} {order}", *part)
+
+    def _departed(self, row: Sequence[Any]) -> DepartedTool:
+        tool, began, ended, server, name, at = row
+        return DepartedTool(id=self._id(tool), server=server, name=name, began=began, ended=ended, at=at)
 
     def _arrived(self, row: Sequence[Any]) -> ArrivedTool:
         values = dict(zip(_COME_COLUMNS, row, strict=True))

@@ -6,12 +6,16 @@ it is known later. What was denied to a tool that left is denied to each tool th
 
 from __future__ import annotations
 
+import heapq
 import math
 import time
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import suppress
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
-from truename.catalog import Origin, Tool
+from truename.catalog import Catalog, Origin, Tool
 from truename.errors import LedgerError, StoreError
 from truename.gateway.upstream_errors import printable
 from truename.policy.call import claims_of
@@ -22,14 +26,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
     from datetime import date
 
-    from truename.catalog import Catalog
     from truename.config import Settings
     from truename.gateway.rate_limited_log import RateLimitedLog
     from truename.gateway.upstream.known import KnownServer
     from truename.identity import ToolId
     from truename.ledger import Ledger
     from truename.migration.lock import Pin
-    from truename.trust import PinStore
+    from truename.policy import Exposure
+    from truename.trust import PinnedTool, PinStore
     from truename.trust.rename_matching import RenameMatch
     from truename.trust.renames import ArrivedTool, DepartedTool, RenameStore
 
@@ -38,6 +42,10 @@ __all__ = ["ServerRenames"]
 _LOOK_EVERY: Final = 0.05
 # New tools of so many different lists are told apart; beyond that a tool may be any that ever left its server.
 _MOST_LISTS: Final = 100
+# So many tools that left one server last are compared with its new ones by similarity; equal definitions are found
+# among all.
+_MOST_COMPARED: Final = 2_000
+_NO_ALIASES: Final[Mapping[str, str]] = MappingProxyType({})
 # Of one server, each by itself: beyond that their number.
 _MOST_TOLD: Final = 20
 _LIST: Final = "`truename renames list` shows them."
@@ -49,7 +57,7 @@ class _KnownLineages:
     def __init__(self, of: Mapping[ToolId, ArrivedTool]) -> None:
         self.of = of
         self.by_id: dict[ToolId, Lineage] = {}
-        self.shared: dict[frozenset[ToolId], Lineage] = {}
+        self.shared: dict[tuple[tuple[ToolId, ...], frozenset[ToolId]], Lineage] = {}
         self.by_place: dict[tuple[str, int], frozenset[ToolId]] = {}
 
 
@@ -76,15 +84,14 @@ class ServerRenames:
         self._today = today
         # What was listed when it was noted last, by server: another gateway may be offered something else.
         self._noted: dict[str, frozenset[ToolId]] = {}
-        # Tools that came while others were away, and of which there is no record.
-        self._unrecorded: dict[str, frozenset[ToolId]] = {}
         self._look_at = -math.inf
         self._known = _KnownLineages({})
+        self._former: dict[ToolId, _FormerTool] = {}
 
     def with_settings(self, settings: Settings) -> ServerRenames:
         """Return the same by other settings, with the same record."""
         other = ServerRenames(self.book, settings, self._log, self._ledger, self._definitions, self._today)
-        other._noted, other._unrecorded, other._look_at = self._noted, self._unrecorded, self._look_at
+        other._noted, other._look_at = self._noted, self._look_at
         return other
 
     def refresh(self) -> bool:
@@ -112,39 +119,42 @@ class ServerRenames:
         """
         if self._ledger.readonly:
             return
-        for key, server in servers.items():
-            if server.tools is None:
-                continue
-            tools = {tool.id: tool for tool in found.of_server(key)}
-            if self._noted.get(key) != tools.keys():
-                self._note(key, tools, digest)
+        try:
+            self.book.expect(servers)
+            for key, server in servers.items():
+                if server.tools is None:
+                    continue
+                tools = {tool.id: tool for tool in found.of_server(key)}
+                if self._noted.get(key) != tools.keys():
+                    self._note(key, tools, digest)
+        except StoreError as error:
+            code = error.code if error.code in {"busy", "unusable", "corrupt", "newer"} else "unusable"
+            raise LedgerError(code=code, path=error.file, reason=error.problem, remedy=error.remedy) from error
 
     def _note(self, key: str, tools: Mapping[ToolId, Tool], digest: Callable[[Tool], str]) -> None:
         bound = {id: name for (_, name), id in self._ledger.bindings_of([key]).items()}
         # The gateway's own record may have tools that have another id now, by an operator's decision.
         names = {tool.origin.name for tool in tools.values()}
         bound = {id: name for id, name in bound.items() if id in tools or name not in names}
-        try:
-            self.book.refresh()
-            left_out = self.book.note(
-                key,
-                bound=bound,
-                present={id: tool.origin.name for id, tool in tools.items()},
-                digest=lambda id: digest(tools[id]),
-                was=self._noted.get(key),
-            )
-        except StoreError as error:
-            code = error.code if error.code in {"busy", "unusable", "corrupt", "newer"} else "unusable"
-            raise LedgerError(code=code, path=error.file, reason=error.problem, remedy=error.remedy) from error
+        self.book.refresh()
+        self.book.note(
+            key,
+            bound=bound,
+            present={id: tool.origin.name for id, tool in tools.items()},
+            digest=lambda id: digest(tools[id]),
+            was=self._noted.get(key),
+        )
         self._noted[key] = frozenset(tools)
-        self._unrecorded[key] = (self._unrecorded.get(key, frozenset()) | left_out) & tools.keys()
 
-    def withhold_unnoted(self, servers: Collection[str], found: Catalog) -> None:
-        """Keep back the tools of which it was not noted that they came, as others wrote all the time."""
-        for key in servers:
-            tools = {tool.id for tool in found.of_server(key)}
-            if key in self._noted and self.book.departed.get(key):
-                self._unrecorded[key] = self._unrecorded.get(key, frozenset()) | (tools - self._noted[key])
+    def noted(self, found: Catalog) -> Catalog:
+        """Return what servers offer without new tools that are not noted: those get no identity, and come again."""
+        unnoted = {
+            id
+            for id, tool in found.items()
+            if id not in self._noted.get(tool.origin.server, ()) and self._ledger.origin_of(id) is None
+        }
+        kept = (tool for id, tool in found.items() if id not in unnoted)
+        return Catalog(kept, found.aliases, found.notices) if unnoted else found
 
     def propose(self, servers: Collection[str], offers: Catalog, digest: Callable[[Tool], str]) -> None:
         """Propose what the new tools of servers were, accept what a setting accepts, and complete what was accepted.
@@ -172,7 +182,8 @@ class ServerRenames:
 
         before = {id: _pin(tool) for id, tool in changed.items()}
         gone = {one.id: one for one in departed if one.id not in tools}
-        before |= {id: self._pin_of(one.id, one.server, one.name) for id, one in gone.items()}
+        self._read_definitions(gone)
+        before |= {id: self._of_former(id, one).pin for id, one in gone.items()}
         by_name = {pin.name: pin for pin in pins_of([_pin(tool) for tool in tools.values()])}
         now = {id: by_name[tool.origin.name] for id, tool in tools.items()}
         # A tool that stays as it was has its definition on both sides.
@@ -186,7 +197,7 @@ class ServerRenames:
         arrivals = self.book.arrived
         found = [
             one
-            for one in propose_renames(before, now, gone, come)
+            for one in propose_renames(before, now, gone, come, similar_to=_latest(gone.values()))
             if any(arrivals[one.new].may_be(each) for each in absences[one.old])
         ]
         digests = {id: digest(tool) for id, tool in tools.items()}
@@ -272,10 +283,7 @@ class ServerRenames:
         return next((one for one in self.book.proposals if one.old == old), None) if old is not None else None
 
     def kept_back(self, tools: Iterable[Tool]) -> frozenset[ToolId]:
-        """Return those of these tools that are, or may be, one whose definition was rejected or is pending.
-
-        So is a tool that came while others were away, if there was no room to record that.
-        """
+        """Return those of these tools that are, or may be, one whose definition was rejected or is pending."""
         found: dict[frozenset[ToolId], bool] = {frozenset(): False}
         kept = set()
         for tool in tools:
@@ -283,7 +291,7 @@ class ServerRenames:
             if perhaps not in found:
                 # The new tools of one list share the set.
                 found[perhaps] = self._has_kept_back(perhaps)
-            if found[perhaps] or tool.id in self._unrecorded.get(tool.origin.server, ()):
+            if found[perhaps]:
                 kept.add(tool.id)
         return frozenset(kept)
 
@@ -304,10 +312,9 @@ class ServerRenames:
             same = self._same(arrived[id])
             perhaps = self._perhaps(arrived[id], same, known)
             # The new tools of one list share the set, and what is made of it.
-            if (alike := known.shared.get(perhaps)) is None:
-                judged_as = self._judged_as(perhaps) if perhaps else ()
-                alike = known.shared[perhaps] = Lineage(perhaps=perhaps, judged_as=judged_as)
-            found = Lineage(same=same, perhaps=alike.perhaps, judged_as=alike.judged_as) if same else alike
+            if (found := known.shared.get((same, perhaps))) is None:
+                judged_as = self._judged_as(perhaps, same, arrived[id].server) if perhaps else ()
+                found = known.shared[same, perhaps] = Lineage(same=same, perhaps=perhaps, judged_as=judged_as)
             known.by_id[id] = found
         return found
 
@@ -347,54 +354,92 @@ class ServerRenames:
             found |= suspects
         return frozenset(found)
 
-    def _judged_as(self, ids: Iterable[ToolId]) -> tuple[Tool, ...]:
-        """Return one tool of each kind that rules and exposure tell apart."""
-        policy, exposure = self._settings.policy, self._exposure
+    def _judged_as(self, ids: Iterable[ToolId], same: tuple[ToolId, ...], server: str) -> tuple[Tool, ...]:
+        """Return one tool of each kind that rules, profiles and exposure tell apart."""
+        departed = {one.id: one for one in self.book.departed.get(server, ())}
         kinds: dict[Hashable, Tool] = {}
-        names = {one.id: one for several in self.book.departed.values() for one in several}
-        self._definitions.expect(map(str, ids))
+        self._read_definitions(ids)
         for id in sorted(ids):
-            tool = self._former_tool(id, names.get(id))
-            said = exposure.metadata_of(tool)
-            about: list[Hashable] = [tuple(sorted(said.platforms)), said.app, said.is_for_llm]
-            if policy is not None:
-                rules = enumerate(policy.rules)
-                about += [
-                    number
-                    for number, rule in rules
-                    if any(rule.concerns(id, tool.origin, one) for one in claims_of(tool))
-                ]
-                if policy.checks:
-                    about.append(id)
-            kinds.setdefault(tuple(about), tool)
+            former = self._of_former(id, departed.get(id))
+            kinds.setdefault((id in same, former.kind), former.tool)
         return tuple(kinds.values())
 
-    @property
-    def _exposure(self) -> Any:
+    def _kind_of(self, tool: Tool) -> Hashable:
+        """Return what is equal for tools that rules, profiles and exposure do not tell apart."""
+        policy, said = self._settings.policy, self._exposure.metadata_of(tool)
+        about: list[Hashable] = [tuple(sorted(said.platforms)), said.app, said.is_for_llm]
+        about += [name for name, profile in self._settings.profiles.items() if profile.shows(tool, said)]
+        if policy is not None:
+            claims = claims_of(tool)
+            about += [
+                number
+                for number, rule in enumerate(policy.rules)
+                if any(rule.concerns(tool.id, tool.origin, one) for one in claims)
+            ]
+            if policy.checks:
+                about.append(tool.id)
+        return tuple(about)
+
+    @cached_property
+    def _exposure(self) -> Exposure:
         given = None if self._settings.policy is None else self._settings.policy.exposure
         return given or self._settings.exposure
 
-    def _former_tool(self, id: ToolId, departed: DepartedTool | None) -> Tool:
-        server, name = ("", id.tool) if departed is None else (departed.server, departed.name)
-        origin = self._ledger.origin_of(id)
-        if origin is not None:
-            server, name = origin
+    def _read_definitions(self, ids: Iterable[ToolId]) -> None:
+        """Read at once what is trusted of these tools; what cannot be read counts as unknown."""
+        with suppress(StoreError):
+            self._definitions.expect(map(str, ids))
+
+    def _of_former(self, id: ToolId, departed: DepartedTool | None) -> _FormerTool:
+        """Return a tool that left, by its last trusted definition; made once, as there may be thousands."""
         try:
             pin = self._definitions.pins().get(str(id))
         except StoreError:
             pin = None
+        known = self._former.get(id)
+        if known is None or known.trusted is not pin:
+            known = self._former[id] = _FormerTool(self._former_tool(id, departed, pin), pin, self._kind_of)
+        return known
+
+    def _former_tool(self, id: ToolId, departed: DepartedTool | None, pin: PinnedTool | None) -> Tool:
+        if departed is None:
+            server, name = self._ledger.origin_of(id) or ("", id.tool)
+        else:
+            server, name = departed.server, departed.name
         content = pin.content if pin is not None and isinstance(pin.content, dict) else {"name": name}
         tool = Tool(id, Origin(server, name, server), content)
         words = self._settings.tools.about(id)
         return Tool(id, tool.origin, content, words) if words else tool
 
-    def _pin_of(self, id: ToolId, server: str, name: str) -> Pin:
-        return _pin(self._former_tool(id, None), name, server)
+
+def _latest(gone: Collection[DepartedTool]) -> frozenset[ToolId]:
+    """Return the tools that left last: they are compared with new ones in full."""
+    found = heapq.nlargest(_MOST_COMPARED, gone, key=lambda one: (one.began, one.id))
+    return frozenset(one.id for one in found)
 
 
-def _pin(tool: Tool, name: str = "", server: str = "") -> Pin:
-    from truename.catalog import Catalog  # noqa: PLC0415 - as below
+class _FormerTool:
+    """A tool that left, as rules see it, and the pin that its definition is from."""
+
+    def __init__(self, tool: Tool, trusted: PinnedTool | None, kind_of: Callable[[Tool], Hashable]) -> None:
+        self.tool = tool
+        self.trusted = trusted
+        self._kind_of = kind_of
+
+    @cached_property
+    def kind(self) -> Hashable:
+        """What is equal for tools that rules, profiles and exposure do not tell apart."""
+        return self._kind_of(self.tool)
+
+    @cached_property
+    def pin(self) -> Pin:
+        """The tool as the matching sees it."""
+        return _pin(self.tool)
+
+
+def _pin(tool: Tool) -> Pin:
     from truename.migration.lock import Pin, pins_of  # noqa: PLC0415 - the package costs 40 ms, and lists rarely change
 
-    (found,) = pins_of(Catalog((tool,)))
-    return Pin(name or found.name, server, found.definition, found.parameters, limits=found.limits)
+    (found,) = pins_of(Catalog((tool,), _NO_ALIASES))
+    # A list is one server's: its key plays no part.
+    return Pin(found.name, "", found.definition, found.parameters, limits=found.limits)

@@ -89,7 +89,7 @@ class LimitedView(Everything):
 
         def shown(tool: Tool) -> bool:
             before = former(tool.id)
-            return choice.shows(tool, exposure.metadata_of(tool, before), before, lineage(tool.id))
+            return choice.shows_as_all(tool, exposure.metadata_of, before, lineage(tool.id))
 
         super().__init__(Catalog(filter(shown, there.values()), there.aliases))
         self._choice = choice

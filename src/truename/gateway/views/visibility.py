@@ -6,6 +6,7 @@ A header may say any platform and app. What no tool and no rule names makes no l
 from __future__ import annotations
 
 from copy import copy
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from truename.cache import LRUCache
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from truename.gateway.views.view import View
     from truename.identity import ToolId
     from truename.policy import Exposure, Policy
-    from truename.policy.lineage import LineageOf
+    from truename.policy.lineage import Lineage, LineageOf
 
     _Said = tuple[frozenset[str], str, bool, frozenset[Any]]
 
@@ -42,6 +43,8 @@ class VisibilityIndex:
         self._former = former_ids(view.table.ledger)
         # The tools by what is said of them.
         self._alike: dict[_Said, dict[ToolId, None]] = {}
+        # By tool what it perhaps is, if it is judged as that; the new tools of one list share it.
+        self._perhaps: dict[ToolId, Lineage] = {}
         self._group(view.table)
         rules = () if policy is None else policy.rules
         self._platform_globs = tuple({glob.casefold() for rule in rules for glob in rule.platforms})
@@ -54,8 +57,11 @@ class VisibilityIndex:
         groups = self._alike
         for id in ids:
             groups.setdefault(self._said_of(self.view.table.catalog[id]), {})[id] = None
-        self._platforms = {platform for platforms, *_ in groups for platform in platforms}
-        self._apps = {app for _, app, *_ in groups}
+            if (lineage := self._lineage(id)).judged_as:
+                self._perhaps[id] = lineage
+        said = {*groups, *(self._said_of(one) for lineage in {*self._perhaps.values()} for one in lineage.judged_as)}
+        self._platforms = {platform for platforms, *_ in said for platform in platforms}
+        self._apps = {app for _, app, *_ in said}
 
     def _said_of(self, tool: Tool) -> _Said:
         before = self._former(tool.id)
@@ -71,6 +77,7 @@ class VisibilityIndex:
             if id in self.view.table:
                 del other._alike[self._said_of(self.view.table.catalog[id])][id]
         other._alike = {said: ids for said, ids in other._alike.items() if ids}
+        other._perhaps = {id: lineage for id, lineage in self._perhaps.items() if id not in changed}
         there = [id for id in changed if id in view.table]
         other._group(there)
         other._answers = LRUCache(_MOST_ANSWERS)
@@ -106,7 +113,16 @@ class VisibilityIndex:
         """Return the tools that do not exist for a context, or are not for it."""
         groups = ((self.view.table.catalog[next(iter(ids))], ids) for ids in self._alike.values())
         unfit = (ids for tool, ids in groups if not self._exposure.visible(tool, context, self._former(tool.id)))
-        return frozenset(id for ids in unfit for id in ids) | self._refused(context)
+        return frozenset(id for ids in unfit for id in ids) | self._suspected(context) | self._refused(context)
+
+    def _suspected(self, context: Context) -> frozenset[ToolId]:
+        """Return the tools that perhaps are others which are not for a context."""
+
+        @cache
+        def is_unfit(lineage: Lineage) -> bool:
+            return any(not self._exposure.visible(one, context) for one in lineage.judged_as)
+
+        return frozenset(id for id, lineage in self._perhaps.items() if is_unfit(lineage))
 
     def _refused(self, context: Context) -> frozenset[ToolId]:
         if self._policy is None:

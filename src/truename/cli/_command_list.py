@@ -250,7 +250,7 @@ COMMANDS: Final[dict[str, tuple[Command, ...]]] = {
             "`explain` shows why a call is denied, also of a tool that its server may have renamed. `from-client` "
             "prints rules with the effect of a client's own lists: add them to the configuration. Nothing is changed.",
             (
-                Example("policy rules", "what each rule matches, and the servers that it is about"),
+                Example("policy rules", "show the terms of each rule, and the servers that it applies to"),
                 Example("policy from-client claude-code", "propose rules from Claude Code's permissions"),
                 Example("policy explain fs/read", "show how a call of a tool is decided, and by which rule"),
             ),

@@ -85,10 +85,10 @@ policy = App(
 
 @policy.command(name="rules")
 def rules(*, source: GatewayConfig = None, as_json: JsonOutput = False) -> int:
-    """Show each rule of the policy: what it matches, and the servers that it is about. Nothing is started.
+    """Show each rule of the policy: its terms, and the servers that it applies to. Nothing is started.
 
-    A rule with registry_names is about the servers whose entries have such a registry_name; what a server states of
-    itself is not looked at.
+    A rule with registry_names applies to servers whose entries have such a registry_name. Names that a server states
+    itself do not count.
     """
     config = read_gateway_config(source)
     known = config.settings.policy
@@ -225,8 +225,8 @@ def explain(
 ) -> int:
     """Show how a call of a tool is decided, by which rule, and as which former tool. Exit status 1: it is not allowed.
 
-    A tool that its server may have renamed is judged as each tool that it may be. What a rule says of arguments, and
-    what people decided on calls, is not looked at.
+    A tool that its server may have renamed is judged as each tool that it may be. The command ignores the arguments of
+    calls, and decisions of people about calls.
     """
     workspace = open_workspace(sources)
     table = workspace.table(client or "universal")

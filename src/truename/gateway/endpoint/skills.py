@@ -131,7 +131,8 @@ class _Reader:
             raw = _ORIGINALS.get(digest)
             if raw is None:
                 raw = await self._raw(uri)
-                if digest_of(raw) != digest:
+                # A size that lies would have files of any size remembered.
+                if len(raw) != size or digest_of(raw) != digest:
                     self.upstream.look_again(_DOUBTED)
                     self.doubts.append(uri)
                     return None
@@ -205,34 +206,45 @@ class Skills:
         if not is_skill_file(own) or not upstream.offers(SKILLS_EXTENSION):
             return result
         names = self._names(request, upstream)
+        if self._registry.settings.names_in_texts:
+            # Another client reads something else, and so does this one when the names change.
+            result = {field: value for field, value in result.items() if field not in _FIELDS}
         content = content_of(result, own)
         raw = raw_bytes(content)
         if content is None or raw is None or not names.changes:
             return result
-        # Another client reads something else, and so does this one when the names change.
-        result = {field: value for field, value in result.items() if field not in _FIELDS}
         shown = with_bytes(content, names.file(raw).raw)
         return {**result, "contents": [shown if one is content else one for one in result["contents"]]}
 
     # Lists
 
     async def _list(self, request: Request, view: ResourceView) -> Raw:
-        found: dict[str, list[Definition]] = {}
+        # Names that this view cannot have are refused before a task group would hide why.
+        having = [
+            (upstream, self._names(request, upstream), lists.skills)
+            for key, lists in self._registry.resources.lists.items()
+            if key in view.servers
+            and (upstream := self._registry.pool.get(key)) is not None
+            and upstream.offers(SKILLS_EXTENSION)
+        ]
+        found: list[list[Definition]] = [[] for _ in having]
         async with anyio.create_task_group() as tasks:
-            for key, lists in self._registry.resources.lists.items():
-                upstream = self._registry.pool.get(key)
-                if upstream is not None and key in view.servers and upstream.offers(SKILLS_EXTENSION):
-                    upstream.look_again(OLD)
-                    found[key] = []
-                    tasks.start_soon(self._list_of, request, upstream, lists.skills, found[key])
-        entries = [entry for of_one in found.values() for entry in of_one]
+            for (upstream, names, skills), into in zip(having, found, strict=True):
+                upstream.look_again(OLD)
+                tasks.start_soon(self._list_of, request, upstream, names, skills, into)
+        entries = [entry for of_one in found for entry in of_one]
         return Pages(entries).page("skills", (request.params or {}).get("cursor"))
 
     async def _list_of(
-        self, request: Request, upstream: Upstream, skills: tuple[Definition, ...], into: list[Definition]
+        self,
+        request: Request,
+        upstream: Upstream,
+        names: SkillNames,
+        skills: tuple[Definition, ...],
+        into: list[Definition],
     ) -> None:
         """Add a server's skills; those that cannot be shown with what is read of them are left out, and told."""
-        is_alone, names = self._spec_of(request).only is not None, self._names(request, upstream)
+        is_alone = self._spec_of(request).only is not None
         key = upstream.key, names.key, is_alone
         known = self._listed.get(key)
         if known is not None and known[0] is skills:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -15,6 +16,7 @@ from pydantic import TypeAdapter
 from tests.gateway.app_server import app_server
 from tests.gateway.conftest import PATIENCE
 from tests.gateway.skill_server import EXTENSION, SKILL, SkillServer, digest_of, file_of
+from truename.editing.frontmatter import Frontmatter
 from truename.policy import read_policy
 from truename.policy.profiles import Profile, Profiles
 
@@ -611,6 +613,31 @@ async def test_a_server_that_reads_nothing_holds_nobody_up(
         assert [entry["uri"] for entry in await listed(client)] == [f"truename://b/{OWN}"]
         server.waits.clear()
         assert [entry["uri"] for entry in await listed(client)] == [BEHIND_A, f"truename://b/{OWN}"]
+
+
+async def test_a_long_frontmatter_is_read_beside_the_loop(
+    lab: Lab, era: str, connect: Callable[..., Any], upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, where = Frontmatter.read, []
+
+    def seen(found: Frontmatter) -> Any:
+        where.append(threading.current_thread())
+        return read(found)
+
+    monkeypatch.setattr(Frontmatter, "read", seen)
+    metadata = "".join(f"  k{number}: {era}\n" for number in range(400))
+    server = SkillServer("a", skill=SKILL.replace("---\n# Doc", f"metadata:\n{metadata}---\n# Doc"))
+    async with (
+        upstreams.serve(server.server()) as first,
+        upstreams.serve(SkillServer("b").server()) as second,
+        lab.serving(lab.at("a", first), lab.at("b", second)) as address,
+        connect(address + "/mcp/servers/a", era) as client,
+    ):
+        (entry,) = await listed(client)
+        assert noted((await verified(client, entry))["SKILL.md"])["search"] == "a_search"
+
+    assert where
+    assert threading.main_thread() not in where
 
 
 async def test_new_skills_are_told_as_new_resources(

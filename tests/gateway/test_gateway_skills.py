@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -15,6 +16,7 @@ from pydantic import TypeAdapter
 from tests.gateway.app_server import app_server
 from tests.gateway.conftest import PATIENCE
 from tests.gateway.skill_server import EXTENSION, SKILL, SkillServer, digest_of, file_of
+from truename.editing.frontmatter import Frontmatter
 from truename.policy import read_policy
 from truename.policy.profiles import Profile, Profiles
 
@@ -282,6 +284,37 @@ async def test_a_result_is_kept_by_nobody_else_where_it_is_one_clients(
         assert (await client.read_resource(f"truename://a/{MORE}")).cache_scope == "public"
 
 
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/only/a"])
+async def test_a_skill_whose_names_are_its_servers_own_today_is_kept_by_nobody(
+    lab: Lab, connect: Callable[..., Any], upstreams: Upstreams, path: str
+) -> None:
+    server = SkillServer("a")
+    async with (
+        upstreams.serve(server.server()) as first,
+        lab.serving(lab.at("a", first)) as address,
+        connect(address + path, "2026-07-28") as client,
+    ):
+        (entry,) = await listed(client)
+        read = await client.read_resource(entry["uri"])
+        assert read.contents[0].text == SKILL
+        assert (read.ttl_ms, read.cache_scope) == (0, "private")
+
+
+async def test_skills_are_refused_with_the_reason_where_the_tools_have_no_names(
+    lab: Lab, era: str, connect: Callable[..., Any], upstreams: Upstreams
+) -> None:
+    async with (
+        upstreams.serve(SkillServer("a").server()) as first,
+        upstreams.serve(SkillServer("b").server()) as second,
+        lab.serving(lab.at("a", first), lab.at("b", second), style="canonical", names="canonical") as address,
+        connect(address + "/mcp/for/cursor", era) as client,
+    ):
+        for method, params in (("skills/list", {}), ("skills/get", {"uri": BEHIND_A})):
+            error = await refused(client, method, **params)
+            assert error.code == -32602
+            assert "has no legal name for cursor in style canonical" in error.message
+
+
 @pytest.mark.parametrize(
     ("uri", "said"),
     [
@@ -403,6 +436,25 @@ async def test_a_digest_that_lies_is_not_made_true(
             assert {**entry["resources"][0], "uri": OWN} == wrong
             with pytest.raises(AssertionError):
                 await verified(client, entry)
+
+
+async def test_a_file_that_is_larger_than_its_entry_says_is_not_remembered(
+    lab: Lab, era: str, connect: Callable[..., Any], upstreams: Upstreams
+) -> None:
+    server = SkillServer("a", skill=f"{SKILL}\nLarge in {era}.\n")
+    listed_as = server.entries[0]
+    wrong = {**listed_as["resources"][0], "size": 5}
+    server.entries = [{**listed_as, "resources": [wrong, listed_as["resources"][1]]}]
+    async with (
+        upstreams.serve(server.server()) as first,
+        upstreams.serve(SkillServer("b").server()) as second,
+        lab.serving(lab.at("a", first), lab.at("b", second)) as address,
+        connect(address + "/mcp", era) as client,
+    ):
+        for reads in (1, 2):
+            entry = (await listed(client))[0]
+            assert {**entry["resources"][0], "uri": OWN} == wrong
+            assert server.reads == [OWN] * reads
 
 
 async def test_a_skill_that_changed_unannounced_is_found_by_who_asks_for_it(
@@ -561,6 +613,31 @@ async def test_a_server_that_reads_nothing_holds_nobody_up(
         assert [entry["uri"] for entry in await listed(client)] == [f"truename://b/{OWN}"]
         server.waits.clear()
         assert [entry["uri"] for entry in await listed(client)] == [BEHIND_A, f"truename://b/{OWN}"]
+
+
+async def test_a_long_frontmatter_is_read_beside_the_loop(
+    lab: Lab, era: str, connect: Callable[..., Any], upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, where = Frontmatter.read, []
+
+    def seen(found: Frontmatter) -> Any:
+        where.append(threading.current_thread())
+        return read(found)
+
+    monkeypatch.setattr(Frontmatter, "read", seen)
+    metadata = "".join(f"  k{number}: {era}\n" for number in range(400))
+    server = SkillServer("a", skill=SKILL.replace("---\n# Doc", f"metadata:\n{metadata}---\n# Doc"))
+    async with (
+        upstreams.serve(server.server()) as first,
+        upstreams.serve(SkillServer("b").server()) as second,
+        lab.serving(lab.at("a", first), lab.at("b", second)) as address,
+        connect(address + "/mcp/servers/a", era) as client,
+    ):
+        (entry,) = await listed(client)
+        assert noted((await verified(client, entry))["SKILL.md"])["search"] == "a_search"
+
+    assert where
+    assert threading.main_thread() not in where
 
 
 async def test_new_skills_are_told_as_new_resources(

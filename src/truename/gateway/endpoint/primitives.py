@@ -157,7 +157,7 @@ class Primitives:
             if error.code != _NOT_FOUND or not request.connection.is_modern:
                 raise
             raise MCPError(INVALID_PARAMS, error.message, {"uri": uri}) from error
-        result = self._skills.read(request, upstream, own, result)
+        result = await self._skills.read(request, upstream, own, result)
         result = result if own == uri else _shown_as(uri, own, result)
         contents = result.get("contents")
         if not isinstance(contents, list) or not any(map(is_page, contents)):

@@ -7,6 +7,7 @@ the digest that its entry has of that, are one function of the server's bytes an
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import anyio
@@ -16,6 +17,7 @@ from truename.errors import TruenameError, excerpt
 from truename.gateway.calls.forward import forward
 from truename.gateway.mcp.methods import not_found
 from truename.gateway.protocol.definitions import ResourceDefinition, unusable
+from truename.gateway.protocol.digesting import off_loop
 from truename.gateway.protocol.errors import MCPError
 from truename.gateway.protocol.pages import Pages, WrittenItem
 from truename.gateway.protocol.skills import (
@@ -29,7 +31,7 @@ from truename.gateway.protocol.skills import (
     with_bytes,
 )
 from truename.gateway.protocol.specification import INVALID_PARAMS
-from truename.gateway.protocol.turns import in_slices
+from truename.gateway.protocol.turns import go_on, in_slices
 from truename.gateway.rate_limited_log import RateLimitedLog
 from truename.gateway.upstream_errors import UpstreamError, printable
 from truename.gateway.views.resources import behind, is_behind
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from truename.gateway.registry import Registry
     from truename.gateway.upstream.upstream import Upstream
     from truename.gateway.views.resources import ResourceView
-    from truename.gateway.views.skill_names import SkillNames
+    from truename.gateway.views.skill_names import RewrittenSkill, SkillNames
     from truename.gateway.views.view import ViewSpec
     from truename.policy import Context
 
@@ -62,6 +64,8 @@ _READERS: Final = 4
 OLD: Final = 60.0
 _DOUBTED: Final = 1.0
 _MOST_LISTED: Final = 32
+# Bytes of a file that is rewritten at once; a frontmatter takes a second for each 100 KB.
+_QUICK: Final = 2_048
 
 
 class _ShownFile(NamedTuple):
@@ -103,7 +107,7 @@ class _Reader:
         if files == "dynamic":
             if self.names.tools(entry["frontmatter"].get("allowed-tools")) is not None:
                 self.doubts.append(own)
-                has_tools = self.names.file(await self._raw(own)).has_tools
+                has_tools = (await _rewritten(self.names, await self._raw(own))).has_tools
             return self._entry(entry, files, has_tools=has_tools)
         if self.names.changes:
             for file in files:
@@ -131,12 +135,13 @@ class _Reader:
             raw = _ORIGINALS.get(digest)
             if raw is None:
                 raw = await self._raw(uri)
-                if digest_of(raw) != digest:
+                # A size that lies would have files of any size remembered.
+                if len(raw) != size or digest_of(raw) != digest:
                     self.upstream.look_again(_DOUBTED)
                     self.doubts.append(uri)
                     return None
                 _ORIGINALS[digest] = raw
-            read, has_tools = self.names.file(raw)
+            read, has_tools = await _rewritten(self.names, raw)
             known = _SHOWN[key] = _ShownFile(len(raw), digest_of(read), len(read), has_tools)
         return known if known.own_size == size else None
 
@@ -200,39 +205,50 @@ class Skills:
         shown = self._registry.access.limited(view, self._context_of(request)).for_models
         return shown.skill_names(upstream.key, upstream.tools or ())
 
-    def read(self, request: Request, upstream: Upstream, own: str, result: Raw) -> Raw:
+    async def read(self, request: Request, upstream: Upstream, own: str, result: Raw) -> Raw:
         """Return what was read of a server, as this client reads it if it is the file of a skill."""
         if not is_skill_file(own) or not upstream.offers(SKILLS_EXTENSION):
             return result
         names = self._names(request, upstream)
+        if self._registry.settings.names_in_texts:
+            # Another client reads something else, and so does this one when the names change.
+            result = {field: value for field, value in result.items() if field not in _FIELDS}
         content = content_of(result, own)
         raw = raw_bytes(content)
         if content is None or raw is None or not names.changes:
             return result
-        # Another client reads something else, and so does this one when the names change.
-        result = {field: value for field, value in result.items() if field not in _FIELDS}
-        shown = with_bytes(content, names.file(raw).raw)
+        shown = with_bytes(content, (await _rewritten(names, raw)).raw)
         return {**result, "contents": [shown if one is content else one for one in result["contents"]]}
 
     # Lists
 
     async def _list(self, request: Request, view: ResourceView) -> Raw:
-        found: dict[str, list[Definition]] = {}
+        # Names that this view cannot have are refused before a task group would hide why.
+        having = [
+            (upstream, self._names(request, upstream), lists.skills)
+            for key, lists in self._registry.resources.lists.items()
+            if key in view.servers
+            and (upstream := self._registry.pool.get(key)) is not None
+            and upstream.offers(SKILLS_EXTENSION)
+        ]
+        found: list[list[Definition]] = [[] for _ in having]
         async with anyio.create_task_group() as tasks:
-            for key, lists in self._registry.resources.lists.items():
-                upstream = self._registry.pool.get(key)
-                if upstream is not None and key in view.servers and upstream.offers(SKILLS_EXTENSION):
-                    upstream.look_again(OLD)
-                    found[key] = []
-                    tasks.start_soon(self._list_of, request, upstream, lists.skills, found[key])
-        entries = [entry for of_one in found.values() for entry in of_one]
+            for (upstream, names, skills), into in zip(having, found, strict=True):
+                upstream.look_again(OLD)
+                tasks.start_soon(self._list_of, request, upstream, names, skills, into)
+        entries = [entry for of_one in found for entry in of_one]
         return Pages(entries).page("skills", (request.params or {}).get("cursor"))
 
     async def _list_of(
-        self, request: Request, upstream: Upstream, skills: tuple[Definition, ...], into: list[Definition]
+        self,
+        request: Request,
+        upstream: Upstream,
+        names: SkillNames,
+        skills: tuple[Definition, ...],
+        into: list[Definition],
     ) -> None:
         """Add a server's skills; those that cannot be shown with what is read of them are left out, and told."""
-        is_alone, names = self._spec_of(request).only is not None, self._names(request, upstream)
+        is_alone = self._spec_of(request).only is not None
         key = upstream.key, names.key, is_alone
         known = self._listed.get(key)
         if known is not None and known[0] is skills:
@@ -344,6 +360,17 @@ class Skills:
 
         children = [shown(one) for one in listed if isinstance(one, dict) and not unusable(one, ResourceDefinition)]
         return {**result, "resources": children}
+
+
+async def _rewritten(names: SkillNames, raw: bytes) -> RewrittenSkill:
+    """Return a file as it reads under these names; a large one is rewritten beside the loop."""
+    return names.file(raw) if len(raw) <= _QUICK else await off_loop(partial(_rewrite, names), raw, queue="skills")
+
+
+def _rewrite(names: SkillNames, raw: bytes) -> RewrittenSkill:
+    # Its turn may come when nobody waits any more.
+    go_on()
+    return names.file(raw)
 
 
 def _gateway_read(upstream: Upstream) -> Read:

@@ -17,16 +17,19 @@ __all__ = ["off_loop"]
 
 T = TypeVar("T")
 Given = TypeVar("Given")
-_ONE: Final[RunVar[anyio.CapacityLimiter]] = RunVar("truename.digesting")
+_QUEUES: Final[RunVar[dict[str, anyio.CapacityLimiter]]] = RunVar("truename.digesting")
 
 
-async def off_loop(work: Callable[[Given], T], given: Given) -> T:
-    """Return what the function makes of this, computed beside the loop.
+async def off_loop(work: Callable[[Given], T], given: Given, *, queue: str = "calls") -> T:
+    """Return what the function makes of this, computed beside the loop, after what waits in the same queue.
 
-    Threads share one interpreter lock with the loop: with forty of them it would have every fortieth turn.
+    Threads share one interpreter lock with the loop: with forty of them it would have every fortieth turn. What servers
+    can make long has a queue of its own, so that calls do not wait for it.
     """
     try:
-        one = _ONE.get()
+        queues = _QUEUES.get()
     except LookupError:
-        _ONE.set(one := anyio.CapacityLimiter(1))
-    return await in_thread(partial(work, given), limiter=one)
+        _QUEUES.set(queues := {})
+    if queue not in queues:
+        queues[queue] = anyio.CapacityLimiter(1)
+    return await in_thread(partial(work, given), limiter=queues[queue])

@@ -30,8 +30,9 @@ _TITLE: Final = "> **Note of the gateway, not a part of this skill.** Tools of i
 _LINE: Final = "> - `{own}` is `{shown}` here."
 _MORE: Final = "> - More tools have other names; look at the list of tools."
 _WRITABLE: Final = re.compile(r"[^`\s]{1,256}")
-# What stands between two entries, and an entry: its parentheses may hold anything, blanks and commas too.
-_ENTRY: Final = re.compile(r"([\s,]*)((?:[^\s,()]|\([^()]*\))+(?![()])|.+)", re.DOTALL)
+# What stands between two entries, and an entry: its parentheses may hold anything, blanks and commas too. Where they
+# do not match, all that follows is one entry: a part of one is no name.
+_ENTRY: Final = re.compile(r"([\s,]*)((?:[^\s,()]|\([^()]*\))++(?![()])|.+)", re.DOTALL)
 _MOST_ENTRIES: Final = 64 * 1024
 
 

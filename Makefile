@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requi
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit core rest pages corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect lab-watch bench bench-gateways names-quality export fuzz mutants screenshots five-minutes dist package image deploy pythons docs docs-reference readability clean
+.PHONY: help run test lint types unit core rest slow pages corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect lab-watch bench bench-gateways names-quality export fuzz mutants screenshots five-minutes dist package image deploy pythons docs docs-reference readability clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,17 +52,21 @@ core: $(VENV)/.dev ## the tests of the core, which have to reach every branch of
 	$(PYTEST) $(CORE) --cov --cov-report=term --cov-fail-under=100
 
 # Many of these wait for programs that they started: a third process uses the time.
+REST = $(PYTEST) -n 3 $(addprefix --ignore=,$(CORE) $(PAGES))
 rest: $(VENV)/.dev ## all other tests, without those of targets of their own
-	$(PYTEST) -n 3 $(addprefix --ignore=,$(CORE) $(PAGES))
+	$(REST) -m 'not live and not slow'
+
+slow: $(VENV)/.dev ## whole processes, long random lives, real catalogues: the twentieth of the tests that takes half of the time
+	$(REST) -m 'slow and not live' -q
 
 PAGES = $(addprefix tests/docs/test_,pages.py five_minutes.py)
 pages: $(VENV)/.dev ## every block of every page of the documentation, and the first minutes without the installation
 	$(PYTEST) -n 3 -q $(PAGES)
 
-corpus: $(VENV)/.dev ## all real catalogues in every dialect (make test: every eighth dialect)
+corpus: $(VENV)/.dev ## all real catalogues in every dialect (make slow: every eighth dialect)
 	TRUENAME_CORPUS=all $(BIN)/python -m pytest -n 2 --dist worksteal -q tests/corpus/test_real_catalogues.py
 
-golden: $(VENV)/.dev ## 10,000 requests through gateways, beside what they led to before (make test: a tenth; SHORT=1: three tenths)
+golden: $(VENV)/.dev ## 10,000 requests through gateways, beside what they led to before (make slow: a tenth; SHORT=1: three tenths)
 	TRUENAME_GOLDEN=$(if $(SHORT),0.3,1) $(BIN)/python -m pytest -q tests/gateway/test_golden_run.py
 
 acceptance: $(VENV)/.dev ## the examples of the five specifications in ARCHITECTURE.md

@@ -60,6 +60,8 @@ class Run:
     rounds: int
     folder: Path
     stack: ExitStack
+    turns: int = _TURNS
+    seconds: float = _SECONDS
     upstreams: dict[int, str] = field(default_factory=dict)
     sink: int = 0
 
@@ -129,14 +131,14 @@ async def _costs(run: Run, kinds: list[str], sizes: tuple[int, ...]) -> dict[Cas
         for era in ERAS:
             load = await Load(process.port, "/mcp", era, _CLIENTS).open()
             loads[Case(kind, tools, way, era)] = process, load
-            await load.run(run.calls // 4, _SECONDS)
+            await load.run(run.calls // 4, run.seconds)
     found = defaultdict(list)
     for number in range(run.rounds):
         spent, made = defaultdict[Case, float](float), Counter[Case]()
-        for _, (case, (process, load)) in product(range(_TURNS), loads.items()):
+        for _, (case, (process, load)) in product(range(run.turns), loads.items()):
             _progress(f"round {number + 1}: {case}")
             before = process.processor_seconds()
-            made[case] += await load.run(run.calls // _TURNS, _SECONDS)
+            made[case] += await load.run(run.calls // run.turns, run.seconds)
             spent[case] += process.processor_seconds() - before
         for case in loads:
             found[case].append(spent[case] / made[case])
@@ -175,8 +177,9 @@ def main() -> int:
         sys.stderr.write("This reads the clocks that Linux has for processes. Nothing was measured.\n")
         return 0
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        rounds = 1 if options.short else options.rounds
-        run = Run(200 if options.short else 1_000, rounds, Path(folder), stack)
+        root = Path(folder)
+        short = Run(40, 1, root, stack, turns=1, seconds=0.5)
+        run = short if options.short else Run(1_000, options.rounds, root, stack)
         try:
             record = asyncio.run(_measured(run, options))
         except Wrong as error:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from lab.model import ModelServer, Offered
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 ALLOW = Policy(default="allow")
 OPENED: list[OpenAIProvider] = []
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tests.attacks.conftest import Bench
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 SMALL, LARGE = {"arguments": {"amount": 1}}, {"arguments": {"amount": 999}}
 

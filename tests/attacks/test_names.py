@@ -14,7 +14,7 @@ from truename.policy import read_policy
 if TYPE_CHECKING:
     from tests.attacks.conftest import Bench
 
-pytestmark = [pytest.mark.anyio, every_way]
+pytestmark = [pytest.mark.slow, pytest.mark.anyio, every_way]
 
 # Two that join to one name; the second is the newcomer's.
 AMBIGUOUS = [

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tests.auth.authority import Authority
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 ROBOT, LOGIN, GATE, PASSWORD, HEADER = map(canary, ("robot", "login", "gate", "password", "header"))
 RING = canary("keyring")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.auth.authority import Authority
 
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 async def test_a_refresh_token_is_good_once_and_its_thief_ends_the_session(idp: Authority, tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import pytest
 
 from tests.chaos.recovery import SCENARIOS, tried
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(("name", "is_server"), [("process killed", False), ("database restored from a backup", True)])
 def test_a_gateway_recovers_as_the_page_says(name: str, *, is_server: bool) -> None:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Run
 
+pytestmark = pytest.mark.slow
+
 HELLO = {
     "jsonrpc": "2.0",
     "id": 1,

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _wide(monkeypatch: pytest.MonkeyPatch) -> None:

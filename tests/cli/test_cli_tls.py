@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def authority(tmp_path: Path) -> Authority:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from truename.clients import FoundFile
     from truename.config import ServerConfig
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

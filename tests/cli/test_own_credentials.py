@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Run
 
+pytestmark = pytest.mark.slow
+
 CLAUDE, CURSOR = "tok-of-claude-4711", "tok-of-cursor-0815"
 FILES = {"claude-code": ".claude.json", "cursor": ".cursor/mcp.json"}
 

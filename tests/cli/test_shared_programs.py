@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")]
 
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Run
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")]
 MANY = 24
 
 

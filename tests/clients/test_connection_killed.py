@@ -15,7 +15,7 @@ from truename.clients.gateway_address import GatewayAddress, UpcomingNames, name
 from truename.config import Config, ServerConfig
 from truename.editing import backups, digest
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")]
 
 WEATHER = ServerConfig(key="weather", command="uvx", args=("w",))
 OLD = {

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from truename.clients.machine import System
 
+pytestmark = pytest.mark.slow
+
 
 def scope_of(case: Case) -> str:
     """Return the scope that the place of a file tells: the user's, the project's, or what the facts say."""

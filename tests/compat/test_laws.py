@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,8 @@ from truename.compat.openai_approvals import AgentApprovals
 
 if TYPE_CHECKING:
     from truename.compat.openai_agents import AgentTool
+
+pytestmark = pytest.mark.slow
 
 # All of them are called `x` or `n.x` by somebody.
 TOOLS = [

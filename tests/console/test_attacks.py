@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.console.conftest import Browser
     from tests.gateway.conftest import Lab
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 def test_each_write_is_tried() -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tests.gateway.conftest import Lab
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 ANN: dict[str, Any] = {"sub": "ann", "email": "ann@example.com", "email_verified": True, "groups": ["approvers"]}
 
 

@@ -18,7 +18,7 @@ from truename.migration import Certainty, ChangeKind, diff
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-pytestmark = pytest.mark.corpus
+pytestmark = [pytest.mark.slow, pytest.mark.corpus]
 
 # Renames between releases of real servers that can be read off the lists of names, by the server's package.
 KNOWN = {

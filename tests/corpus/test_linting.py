@@ -17,7 +17,7 @@ from truename.conventions import Convention, Declaration, lint
 from truename.conventions.rules import LintContext
 from truename.conventions.rules.shadowing import CHECKS as SHADOWING
 
-pytestmark = pytest.mark.corpus
+pytestmark = [pytest.mark.slow, pytest.mark.corpus]
 
 _READ: Final = Path(__file__).with_name("read_findings.tsv")
 _PAGE: Final = ROOT / "docs" / "measurements" / "text-rules.md"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from truename import NameTable
     from truename.dialects import Dialect
 
-pytestmark = pytest.mark.corpus
+pytestmark = [pytest.mark.slow, pytest.mark.corpus]
 
 # What tells a dialect's name from another's but has no part in how names are made, checked, shown or simulated.
 _ONLY_SAID = {"name", "kind", "title", "aliases", "max_tools", "case_sensitive", "client_info", "user_agents"}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from truename.catalog import Tool
     from truename.migration.lock import Pin
 
-pytestmark = pytest.mark.corpus
+pytestmark = [pytest.mark.slow, pytest.mark.corpus]
 MOST = 60
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from truename.catalog import Tool
 
-pytestmark = pytest.mark.corpus
+pytestmark = [pytest.mark.slow, pytest.mark.corpus]
 
 _READ: Final = Path(__file__).with_name("read_mentions.tsv")
 _PAGE: Final = ROOT / "docs" / "measurements" / "names.md"

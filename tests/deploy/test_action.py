@@ -14,6 +14,8 @@ import pytest
 from tests.shared import ROOT
 from tests.support.github_action import Ran, action, run_action
 
+pytestmark = pytest.mark.slow
+
 GOOD = '@mcp.tool\ndef get_weather(city: str) -> str:\n    """Tell the weather of a city."""\n    return city\n'
 BAD = (
     '@mcp.tool(name="fs list")\ndef fs_list() -> list[str]:\n    """List the files of a directory."""\n    return []\n'

@@ -18,6 +18,8 @@ from truename.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.slow
+
 _BOM = b"\xef\xbb\xbf"
 formats = pytest.mark.parametrize("language", TEXTS)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")]
 
 _OLD: Final = b'{"mcpServers": {}} // mine\n'
 _NEW: Final = b'{"mcpServers": {"tn": {"url": "http://127.0.0.1:8750/mcp"}}} // mine\n'

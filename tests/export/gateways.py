@@ -165,7 +165,7 @@ class _AboveDependencies(PythonEnvironment):
     def create(self, folder: Path) -> list[list[str]]:
         alone, *earlier = self.packages
         made = PythonEnvironment(tuple(earlier)).create(folder)
-        return [*made, [*made[-1][:-1], "--no-deps", alone]]
+        return [*made, [*made[-1][: -len(earlier)], "--no-deps", alone]]
 
 
 _FASTMCP: Final = PythonEnvironment(("fastmcp==4.2.3",))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tests.gateway.conftest import Lab
     from truename.gateway.call_quotas.budgets import LeaseRequest
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 START = 1_790_000_000.0
 LATENCY = 0.02

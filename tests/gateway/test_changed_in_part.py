@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from truename import NameTable
     from truename.gateway.upstream.upstream import Upstream
 
+pytestmark = pytest.mark.slow
+
 _SERVERS = ("mail", "Mail", "files", "web.search")
 # Of some the keys begin like those of others, and some names are other tools' ids, or are the same when they are cut.
 _DISGUISED = ("git", "git-hub", "git/hub", "a", "a_b", "x" * 60)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.anyio,
     # The fixture serves what one of the eras no longer has.
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),

@@ -26,7 +26,7 @@ from truename.config import ServerConfig
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 # A server's key by its version.
 KEYS = {version: f"v{index}" for index, version in enumerate(VERSIONS)}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tests.gateway.conftest import Lab, Upstreams
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 ABLE: dict[str, Any] = {"_meta": {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}}}

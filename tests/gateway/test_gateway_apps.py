@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.gateway.conftest import Lab, Upstreams
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 ENDPOINTS = ("/mcp", "/mcp/for/cursor", "/mcp/for/claude-code", "/mcp/servers/a,b", "/mcp/only/a", "/mcp/only/b")
 

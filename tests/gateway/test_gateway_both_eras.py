@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from truename.config import ServerConfig
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.anyio,
     # The server has what the stateless era no longer has: logging.
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),

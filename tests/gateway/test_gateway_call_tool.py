@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.gateway.conftest import Lab
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 TOOLS = ["read", "secret", "delete_all", "write", "boom", "big", "sleep", "shapeless", "get_data"]
 HIDDEN: dict[str, dict[str, Any]] = {"files/secret": {"is_for_llm": False}}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tests.gateway.conftest import Lab
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 FORMS = [
     ("/mcp", "weather_get_data", "Weather:get_data"),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.gateway.conftest import Lab
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 PATIENCE = 30.0
 WORDS = "Be brief."
 

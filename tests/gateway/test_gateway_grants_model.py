@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import hypothesis.strategies as st
+import pytest
 from anyio.from_thread import start_blocking_portal
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -28,6 +29,8 @@ from truename.trust.approval_queue import ApprovalQueue, decided
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+pytestmark = pytest.mark.slow
 
 LETTERS = "ABC"
 SCOPES = st.sampled_from(["call", "arguments", "session", "always"])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.gateway.conftest import Lab
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 # Turning is free, all else is asked about.
 POLICY = read_policy({"default": "ask", "rules": [{"outcome": "allow", "tools": ["fs/turn"]}]})

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tests.gateway.conftest import Lab
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 TOTAL, EACH, RESERVED = 10, 5, 2
 PEOPLE = st.sampled_from("abcde")

@@ -18,7 +18,7 @@ from tests.gateway.taskers import V1, speaking, two
 if TYPE_CHECKING:
     from tests.gateway.conftest import Lab, Upstreams
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 class _Person:

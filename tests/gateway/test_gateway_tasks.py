@@ -22,7 +22,7 @@ from truename.gateway import listening
 if TYPE_CHECKING:
     from tests.gateway.conftest import Lab, Upstreams
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 ON_LINUX = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs its table of processes")
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from truename.gateway.mcp.requests import Request
     from truename.naming import NameTable
 
+pytestmark = pytest.mark.slow
+
 ME = Profile(servers=("open*",), tools=("mixed/shown*",), excluded=("open/hidden*",), prompts=("open",), everyone=True)
 WORDS = ("read", "read_file", "readFile", "list", "files_list", "open_read", "search_tools", "pay", "hiddenpay")
 SERVERS = ("open", "mixed", "secret", "opened", "open-er")

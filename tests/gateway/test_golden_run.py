@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Answer = dict[str, Any]
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 SHARE: Final = float(os.environ.get("TRUENAME_GOLDEN", "0.1"))
 SRC: Final = Path(truename.__file__).parents[1]

@@ -20,7 +20,7 @@ from truename.gateway.protocol.turns import beside_loop, go_on, in_slices
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 class Shown:

@@ -7,11 +7,14 @@ from itertools import chain
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from truename.gateway.mcp.messages import encode, response
 from truename.gateway.protocol.pages import Pages, WrittenItem
+
+pytestmark = pytest.mark.slow
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
 VALUES = st.recursive(

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tests.gateway.conftest import Lab
     from tests.gateway.streams import Reader
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("schemes")]
+pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.usefixtures("schemes")]
 
 PING: Final = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
 SAID: Final = {

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tests.gateway.conftest import Lab
     from truename.storage import Database, Schema
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.gateway.conftest import Lab, Raw, Upstreams
     from truename.storage import StateLocation
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 @pytest.fixture(autouse=True)

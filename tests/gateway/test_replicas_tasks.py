@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.gateway.conftest import Lab, Upstreams
     from truename.storage import StateLocation
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 async def test_a_task_is_followed_and_ended_at_another_gateway_and_after_a_restart(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from truename.storage import StateLocation
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.anyio,
     pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs the table of processes of Linux"),
 ]

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from truename.gateway.http_connections import Connections, HttpFailure, HttpOrigin, _Connection, fields_of
 
+pytestmark = pytest.mark.slow
+
 ORIGIN = HttpOrigin("http", "x", 80)
 HEADS = (
     b"HTTP/1.1 200 OK\r\n",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.gateway.conftest import Lab
     from truename.storage import StateLocation
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 
 async def test_whatever_tables_are_two_versions_newer_nothing_is_served(

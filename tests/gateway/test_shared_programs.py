@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tests.gateway.conftest import Lab
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
 MANY = 6
 LARGE = 3_000_000

@@ -12,6 +12,8 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 
 def outcome(path: Path, *words: str, among_all: bool = False) -> tuple[int, str]:
     """Run pytest there in a process of its own, with none of this project's settings, and this plugin only.

@@ -17,6 +17,8 @@ from truename.errors import ConfigError
 from truename.migration import apply, plan, survey, undo
 from truename.migration.rename_apply import recorded_migrations
 
+pytestmark = pytest.mark.slow
+
 
 def test_all_files_change_and_all_other_bytes_stay(root: Path, state: Path) -> None:
     (root / "a.py").chmod(0o751)

@@ -11,6 +11,8 @@ from tests.shared import UNHURRIED
 from truename.migration import diff, pins_of
 from truename.migration.matching import COMMON, Resemblance, have_same_sense
 
+pytestmark = pytest.mark.slow
+
 MANY = 3_000
 
 

@@ -15,6 +15,8 @@ from truename.policy import Approvals
 from truename.policy.arguments import MAX_DEPTH, MAX_ENTRIES, read_arguments
 from truename.policy.call import digested
 
+pytestmark = pytest.mark.slow
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),

@@ -16,6 +16,8 @@ from tests.support.state_places import new_url
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 # The statements of the transaction, and looks before it.
 _FEWEST = 20
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 
 ALL = (
     *(ledger.SCHEMA, pins.SCHEMA, approvals.SCHEMA, approval_queue.SCHEMA, static_tokens.SCHEMA),

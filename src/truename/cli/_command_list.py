@@ -24,7 +24,7 @@ class Example(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command: its help in one line, what else to know, and two examples.
+    """A command: its help in one line, what else to know, and two examples or more.
 
     One that ``has_subcommands`` is an application of its own, which shows its epilogue itself.
     """
@@ -32,7 +32,7 @@ class Command(NamedTuple):
     name: str
     help: str
     note: str
-    examples: tuple[Example, Example]
+    examples: tuple[Example, ...]
     has_subcommands: bool = False
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["Frontmatter", "LoadedFile", "is_unended", "load_file", "read_frontmatter"]
+__all__ = ["FrontmatterFields", "LoadedFile", "is_unended", "load_file", "read_frontmatter"]
 
 _LONGEST: Final = 64 * 1024
 _FENCE: Final = re.compile(r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*\r?(?=\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -26,7 +26,7 @@ _COMMENT: Final = re.compile(r"""["']|(?:^|(?<=[ \t]))#""")
 _BOM: Final = "\ufeff"
 
 
-class Frontmatter(NamedTuple):
+class FrontmatterFields(NamedTuple):
     """The fields of a frontmatter, and the offset in the text of each name in them, by its path."""
 
     fields: dict[str, object]
@@ -50,7 +50,7 @@ def is_unended(text: str) -> bool:
     return _BEGIN.match(text) is not None and _FENCE.match(text) is None
 
 
-def read_frontmatter(text: str) -> Frontmatter:
+def read_frontmatter(text: str) -> FrontmatterFields:
     r"""Parse the frontmatter of a text, however long, with the offsets of the names.
 
     >>> read_frontmatter("---\ntools: [Read, mcp__a__b]\n---\n").places["tools", 1]
@@ -74,7 +74,7 @@ def read_frontmatter(text: str) -> Frontmatter:
             key = member[1] or member[2] or member[3].strip()
             places[name, key] = start + line.find(key)
             fields[name] = _with_member(fields[name], key, _bare(_uncommented(member[4])))
-    return Frontmatter(fields, places)
+    return FrontmatterFields(fields, places)
 
 
 def _lines_of(text: str, start: int) -> Iterator[tuple[str, int]]:

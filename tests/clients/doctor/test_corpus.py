@@ -18,7 +18,7 @@ from truename import dialects
 from truename.clients.doctor import ClientCase, DoctorReport, ExaminedServer, ServerLists, examine
 from truename.identity import fold
 
-pytestmark = pytest.mark.corpus
+pytestmark = [pytest.mark.slow, pytest.mark.corpus]
 
 
 @cache

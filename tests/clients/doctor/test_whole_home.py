@@ -19,6 +19,8 @@ from truename.clients.doctor import cases_of, examine, find_startable, would_sta
 if TYPE_CHECKING:
     from truename.clients.machine import System
 
+pytestmark = pytest.mark.slow
+
 TOOLS = ["a/b", "a_b", "get_weather"]
 FILES = (
     ".claude.json",

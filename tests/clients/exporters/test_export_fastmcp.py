@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.clients.exporters.lists import LISTS, exported, real, table
 from truename.ledger import Ledger
+
+pytestmark = pytest.mark.slow
 
 LONG = "create_confluence_page_from_markdown_template_in_space_with_labels"
 

@@ -13,6 +13,8 @@ from truename.identity import fold
 from truename.ledger import Ledger
 from truename.naming import project, resolve
 
+pytestmark = pytest.mark.slow
+
 EVERY = pytest.mark.parametrize("gateway", GATEWAYS)
 
 

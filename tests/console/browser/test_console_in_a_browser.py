@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.console.browser.pages import AtTheConsole
     from tests.gateway.conftest import Lab
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 ALLOW = read_policy({"default": "allow"})
 WITH_DETAILS = (
     *PAGES,

@@ -241,11 +241,18 @@ async def test_a_page_does_not_know_what_its_reader_may_not_call(
         assert (await client.call_tool("a_erase", {})).is_error
 
 
+CROSSING = {
+    "ui://truename/b/board/index.html": "ui://truename/a/truename/b/board/index.html",
+    "truename://b/ui://board/index.html": "truename://a/truename://b/ui://board/index.html",
+}
+
+
+@pytest.mark.parametrize("link", CROSSING)
 async def test_a_link_to_another_servers_page_leads_to_who_wrote_it(
-    lab: Lab, era: str, connect: Callable[..., Any], upstreams: Upstreams
+    lab: Lab, era: str, connect: Callable[..., Any], upstreams: Upstreams, link: str
 ) -> None:
     async with (
-        upstreams.serve(app_server("a", link="ui://truename/b/board/index.html")) as first,
+        upstreams.serve(app_server("a", link=link)) as first,
         upstreams.serve(app_server("b")) as second,
         lab.serving(lab.at("a", first), lab.at("b", second)) as address,
         connect(address + "/mcp", era) as client,
@@ -253,8 +260,8 @@ async def test_a_link_to_another_servers_page_leads_to_who_wrote_it(
         tools = {tool.name: tool.meta["ui"]["resourceUri"] for tool in (await client.list_tools()).tools}
         (content,) = (await client.read_resource(tools["a_show"])).contents
 
-        assert tools["a_show"] == "ui://truename/a/truename/b/board/index.html"
-        assert content.text.endswith("a:ui://truename/b/board/index.html")
+        assert tools["a_show"] == CROSSING[link]
+        assert content.text.endswith(f"a:{link}")
 
 
 def test_a_page_of_two_bytes_a_letter_stays_as_it_is() -> None:

@@ -130,8 +130,8 @@ def judge(grants: Iterable[Grant], call: Call, now: Subject) -> Verdict:
     """
     asked = _RequestedCall(call.caller.session, call.call_id, call.arguments_digest)
     # A person's approval stays with the tool that it was given for; a rejection goes with what the tool may have been.
-    same_tool = frozenset((call.id, *call.formerly)) - call.lineage.perhaps - frozenset(call.lineage.same)
-    denied_as = call.lineage.perhaps
+    denied_as = call.lineage.denied_as
+    same_tool = frozenset(call.formerly) - denied_as - call.lineage.separate | {call.id}
     covering = [
         one
         for one in grants

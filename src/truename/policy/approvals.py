@@ -274,7 +274,7 @@ def _ids(call: Call) -> set[ToolId]:
     """Return the ids of the tool under which decisions on a call may be recorded."""
     # A rejection also counts under the id that the tool would have without a digest (`judge`).
     plain = (one.id for one in unfolded(call.id, call.origin))
-    return {call.id, *call.formerly, *call.lineage.perhaps, *(id for id in plain if id is not None)}
+    return {call.id, *call.formerly, *call.lineage.denied_as, *(id for id in plain if id is not None)}
 
 
 def _where(call: Call) -> CallKey:

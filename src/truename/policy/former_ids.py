@@ -11,17 +11,19 @@ from truename.errors import InvalidToolId
 from truename.identity import ToolId
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from truename.ledger import Ledger
 
-__all__ = ["chain", "former_ids", "formerly"]
+__all__ = ["chain", "former_ids", "former_ids_anywhere", "formerly"]
 
 Former = Callable[[ToolId], tuple[ToolId, ...]]
 # A longer chain of redirects is taken for a cycle.
 _LONGEST_CHAIN: Final = 32
 # A cache by ledger: the number of withdrawals when it was filled, and the former ids.
 _known: Final[WeakKeyDictionary[Ledger, tuple[tuple[int, ...], Former]]] = WeakKeyDictionary()
+# The same for all scopes of a ledger: its revision, the numbers of withdrawals, and the former ids.
+_known_anywhere: Final[WeakKeyDictionary[Ledger, tuple[int, tuple[int, ...], Former]]] = WeakKeyDictionary()
 
 
 def chain(id: ToolId, ledger: Ledger | None) -> Iterator[ToolId]:
@@ -52,6 +54,28 @@ def former_ids(ledger: Ledger | None) -> Former:
     if known is None or known[0] != seen:
         known = _known[ledger] = seen, _read_former_ids(ledger)
     return known[1]
+
+
+def former_ids_anywhere(ledger: Ledger) -> Former:
+    """Return `formerly` by the redirects of all scopes of a ledger; the same function until there are new redirects."""
+    known = _known_anywhere.get(ledger)
+    if known is not None and known[0] == ledger.revision:
+        return known[2]
+    revision, scopes = ledger.revision, [ledger.scoped(scope) for scope in sorted({"", *ledger.scopes})]
+    seen = tuple(scope.withdrawals for scope in scopes)
+    found = known[2] if known is not None and known[1] == seen else _of_any([former_ids(scope) for scope in scopes])
+    _known_anywhere[ledger] = revision, seen, found
+    return found
+
+
+def _of_any(several: Iterable[Former]) -> Former:
+    """Return the union of such functions."""
+    those = [former for former in several if former is not _never]
+
+    def former(id: ToolId) -> tuple[ToolId, ...]:
+        return tuple(sorted({old for each in those for old in each(id)}))
+
+    return former if those else _never
 
 
 def _never(_: ToolId) -> tuple[ToolId, ...]:

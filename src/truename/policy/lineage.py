@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from truename.identity import ToolId
@@ -21,11 +22,27 @@ class Lineage:
     ``same`` are ids that somebody accepted as this tool's former ones: what configurations say of them is said of it,
     and no person's approval is. ``perhaps`` are ids of tools of its server that it may be, and of those in ``same``:
     what was denied to them is denied to it. ``judged_as`` are such tools that rules may judge otherwise than this one.
+    ``redirected`` has the ids that an operator redirected to tools of ``perhaps``, directly or through others: what
+    was denied to these is denied to those. ``separate`` are former ids whose approvals do not count for the tool, since
+    a rename by the server is in between; all of ``same`` are among them.
     """
 
     same: tuple[ToolId, ...] = ()
     perhaps: frozenset[ToolId] = frozenset()
     judged_as: tuple[Tool, ...] = ()
+    redirected: Mapping[ToolId, tuple[ToolId, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    separate: frozenset[ToolId] = frozenset()
+
+    @property
+    def denied_as(self) -> frozenset[ToolId]:
+        """All ids whose denials count for the tool: those of ``perhaps``, and the ids redirected to them."""
+        if not self.redirected:
+            return self.perhaps
+        return self.perhaps.union(*self.redirected.values())
+
+    def formerly(self, former: Tool) -> tuple[ToolId, ...]:
+        """Return the ids that an operator redirected to a tool of ``judged_as``, without those in ``same``."""
+        return tuple(one for one in self.redirected.get(former.id, ()) if one not in self.same)
 
     def of_former(self, former: Tool, id: ToolId) -> Lineage:
         """Return the lineage by which a tool of ``judged_as`` is judged for the tool with this id.

@@ -151,8 +151,8 @@ class Policy:
         """
         before = tuple(one for one in formerly if one not in lineage.same)
         for one in lineage.judged_as:
-            as_former = lineage.of_former(one, tool.id)
-            if self.hides(one, caller, before, as_former, whoever_calls=whoever_calls):
+            as_former, once = lineage.of_former(one, tool.id), (*before, *lineage.formerly(one))
+            if self.hides(one, caller, once, as_former, whoever_calls=whoever_calls):
                 return True
         about = tool.id, tool.origin, claims_of(tool)
         return any(
@@ -223,13 +223,14 @@ def _as_other(call: Call, tool: Tool) -> Call:
     """Return a call as if it were one of another tool of the same server."""
     shown, *offered = claims_of(tool)
     said: Any = {"annotations": dict(shown), "offered": dict(offered[0]) if offered else None}
+    before = (one for one in call.formerly if one not in call.lineage.same)
     return replace(
         call,
         id=tool.id,
         origin=tool.origin,
         declared=declared_metadata(tool),
         # A rule that excepts the present id is judged by `same`, and does not deny by the former one.
-        formerly=tuple(one for one in call.formerly if one not in call.lineage.same),
+        formerly=tuple(dict.fromkeys((*before, *call.lineage.formerly(tool)))),
         lineage=call.lineage.of_former(tool, call.id),
         **said,
     )

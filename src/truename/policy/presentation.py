@@ -137,7 +137,7 @@ class Presentation:
             words = _both(self.about(old), words)
         notes = self._strict_hints(unfolded(tool.id, tool.origin))
         if lineage.perhaps:
-            notes = {**notes, **self._perhaps_strict(lineage.perhaps)}
+            notes = {**notes, **self._perhaps_strict(lineage.denied_as)}
         if notes:
             words = _both(MappingProxyType({_NOTES: notes}), words)
         return replace(tool, presented=words) if words else tool

@@ -77,7 +77,7 @@ class Profile:
         self, tool: Tool, metadata: Metadata, formerly: Iterable[ToolId] = (), lineage: Lineage = NO_LINEAGE
     ) -> bool:
         """Return whether the profile contains a tool with this effective metadata and these former ids."""
-        if lineage.perhaps and self._excludes(lineage.perhaps):
+        if lineage.perhaps and self._excludes(lineage.denied_as):
             return False
         before: tuple[ToolId | Unfolded, ...] = (*formerly, *unfolded(tool.id, tool.origin))
         return self._names(tool.id, tool.origin.server, before, lineage.same) and self._fits(tool, metadata)
@@ -149,7 +149,8 @@ class Choice(NamedTuple):
     ) -> bool:
         """Return whether the profiles contain this tool, and each one that it perhaps was before a rename."""
         return self.shows(tool, metadata_of(tool, formerly), formerly, lineage) and all(
-            self.shows(one, metadata_of(one, ()), (), lineage.of_former(one, tool.id)) for one in lineage.judged_as
+            self.shows(one, metadata_of(one, before), before, lineage.of_former(one, tool.id))
+            for one, before in ((each, lineage.formerly(each)) for each in lineage.judged_as)
         )
 
     def shows_absent(self, id: ToolId, server: str) -> bool:

@@ -19,6 +19,7 @@ from truename.catalog import Catalog, Origin, Tool
 from truename.errors import LedgerError, StoreError
 from truename.gateway.upstream_errors import printable
 from truename.policy.call import claims_of
+from truename.policy.former_ids import former_ids_anywhere
 from truename.policy.lineage import NO_LINEAGE, Lineage
 from truename.trust.rename_decisions import listed_until, redirect_accepted
 
@@ -45,6 +46,7 @@ _MOST_LISTS: Final = 100
 # So many tools that left one server last are compared with its new ones by similarity; equal definitions are found
 # among all.
 _MOST_COMPARED: Final = 2_000
+_NOBODY: Final[frozenset[ToolId]] = frozenset()
 _NO_ALIASES: Final[Mapping[str, str]] = MappingProxyType({})
 # Of one server, each by itself: beyond that their number.
 _MOST_TOLD: Final = 20
@@ -54,10 +56,12 @@ _LIST: Final = "`truename renames list` shows them."
 class _KnownLineages:
     """What was found of one state of the record: by id, by the set of what a tool may be, and by when it came."""
 
-    def __init__(self, of: Mapping[ToolId, ArrivedTool]) -> None:
+    def __init__(self, of: Mapping[ToolId, ArrivedTool], formerly: Callable[[ToolId], tuple[ToolId, ...]]) -> None:
         self.of = of
+        # By redirects of operators.
+        self.formerly = formerly
         self.by_id: dict[ToolId, Lineage] = {}
-        self.shared: dict[tuple[tuple[ToolId, ...], frozenset[ToolId]], Lineage] = {}
+        self.shared: dict[tuple[tuple[ToolId, ...], frozenset[ToolId], frozenset[ToolId]], Lineage] = {}
         self.by_place: dict[tuple[str, int], frozenset[ToolId]] = {}
 
 
@@ -85,7 +89,7 @@ class ServerRenames:
         # What was listed when it was noted last, by server: another gateway may be offered something else.
         self._noted: dict[str, frozenset[ToolId]] = {}
         self._look_at = -math.inf
-        self._known = _KnownLineages({})
+        self._known = _KnownLineages({}, former_ids_anywhere(ledger))
         self._former: dict[ToolId, _FormerTool] = {}
 
     def with_settings(self, settings: Settings) -> ServerRenames:
@@ -301,22 +305,35 @@ class ServerRenames:
 
     def lineage(self, id: ToolId) -> Lineage:
         """Return what a tool was, or may have been, before its server renamed it."""
-        arrived = self.book.arrived
-        if id not in arrived:
+        arrived, formerly = self.book.arrived, former_ids_anywhere(self._ledger)
+        if id not in arrived and not any(one in arrived for one in formerly(id)):
             return NO_LINEAGE
         known = self._known
-        if known.of is not arrived:
+        if known.of is not arrived or known.formerly is not formerly:
             # The record is replaced as a whole when it changes.
-            known = self._known = _KnownLineages(arrived)
+            known = self._known = _KnownLineages(arrived, formerly)
         if (found := known.by_id.get(id)) is None:
-            same = self._same(arrived[id])
-            perhaps = self._perhaps(arrived[id], same, known)
+            new = arrived.get(id)
+            same = () if new is None else self._same(new)
+            perhaps = self._perhaps(new, same, known) if new is not None else _NOBODY
+            separate = self._separate(id, same, formerly)
             # The new tools of one list share the set, and what is made of it.
-            if (found := known.shared.get((same, perhaps))) is None:
-                judged_as = self._judged_as(perhaps, same, arrived[id].server) if perhaps else ()
-                found = known.shared[same, perhaps] = Lineage(same=same, perhaps=perhaps, judged_as=judged_as)
+            if (found := known.shared.get((same, perhaps, separate))) is None:
+                judged_as = self._judged_as(perhaps, same, new.server) if new is not None and perhaps else ()
+                redirected = {one: before for one in perhaps if (before := formerly(one))}
+                found = known.shared[same, perhaps, separate] = Lineage(
+                    same=same, perhaps=perhaps, judged_as=judged_as, redirected=redirected, separate=separate
+                )
             known.by_id[id] = found
         return found
+
+    def _separate(
+        self, id: ToolId, same: tuple[ToolId, ...], formerly: Callable[[ToolId], tuple[ToolId, ...]]
+    ) -> frozenset[ToolId]:
+        """Return the former ids of a tool of which a rename by its server parts it: their approvals do not follow."""
+        arrived = self.book.arrived
+        before = {*same, *(old for one in formerly(id) if one in arrived for old in self._same(arrived[one]))}
+        return frozenset(before.union(*map(formerly, before))) - {id}
 
     def _same(self, new: ArrivedTool) -> tuple[ToolId, ...]:
         found: list[ToolId] = []
@@ -364,17 +381,17 @@ class ServerRenames:
             kinds.setdefault((id in same, former.kind), former.tool)
         return tuple(kinds.values())
 
-    def _kind_of(self, tool: Tool) -> Hashable:
+    def _kind_of(self, tool: Tool, before: tuple[ToolId, ...]) -> Hashable:
         """Return what is equal for tools that rules, profiles and exposure do not tell apart."""
-        policy, said = self._settings.policy, self._exposure.metadata_of(tool)
+        policy, said = self._settings.policy, self._exposure.metadata_of(tool, before)
         about: list[Hashable] = [tuple(sorted(said.platforms)), said.app, said.is_for_llm]
-        about += [name for name, profile in self._settings.profiles.items() if profile.shows(tool, said)]
+        about += [name for name, profile in self._settings.profiles.items() if profile.shows(tool, said, before)]
         if policy is not None:
             claims = claims_of(tool)
             about += [
                 number
                 for number, rule in enumerate(policy.rules)
-                if any(rule.concerns(tool.id, tool.origin, one) for one in claims)
+                if any(rule.concerns(tool.id, tool.origin, one, before) for one in claims)
             ]
             if policy.checks:
                 about.append(tool.id)
@@ -396,9 +413,9 @@ class ServerRenames:
             pin = self._definitions.pins().get(str(id))
         except StoreError:
             pin = None
-        known = self._former.get(id)
-        if known is None or known.trusted is not pin:
-            known = self._former[id] = _FormerTool(self._former_tool(id, departed, pin), pin, self._kind_of)
+        known, before = self._former.get(id), former_ids_anywhere(self._ledger)(id)
+        if known is None or known.trusted is not pin or known.before != before:
+            known = self._former[id] = _FormerTool(self._former_tool(id, departed, pin), pin, before, self._kind_of)
         return known
 
     def _former_tool(self, id: ToolId, departed: DepartedTool | None, pin: PinnedTool | None) -> Tool:
@@ -419,17 +436,24 @@ def _latest(gone: Collection[DepartedTool]) -> frozenset[ToolId]:
 
 
 class _FormerTool:
-    """A tool that left, as rules see it, and the pin that its definition is from."""
+    """A tool that left, as rules see it, the pin that its definition is from, and the ids redirected to it."""
 
-    def __init__(self, tool: Tool, trusted: PinnedTool | None, kind_of: Callable[[Tool], Hashable]) -> None:
+    def __init__(
+        self,
+        tool: Tool,
+        trusted: PinnedTool | None,
+        before: tuple[ToolId, ...],
+        kind_of: Callable[[Tool, tuple[ToolId, ...]], Hashable],
+    ) -> None:
         self.tool = tool
         self.trusted = trusted
+        self.before = before
         self._kind_of = kind_of
 
     @cached_property
     def kind(self) -> Hashable:
         """What is equal for tools that rules, profiles and exposure do not tell apart."""
-        return self._kind_of(self.tool)
+        return self._kind_of(self.tool, self.before)
 
     @cached_property
     def pin(self) -> Pin:

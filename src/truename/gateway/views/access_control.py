@@ -253,7 +253,7 @@ class AccessControl:
             return
         self._exposure.check(view.table.catalog[id], context, former)
         for one in lineage.judged_as:
-            self._exposure.check(one, context)
+            self._exposure.check(one, context, lineage.formerly(one))
         if shown is not None:
             shown.exposed.add((id, former))
 

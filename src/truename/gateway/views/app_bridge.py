@@ -14,6 +14,7 @@ from base64 import b64decode, b64encode
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard
 
 from truename.gateway.protocol.app_capability import APP_TYPE
+from truename.gateway.views.resources import is_behind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -160,7 +161,7 @@ def with_ui_uris(meta: Mapping[str, Any], shown: Callable[[str], str]) -> Mappin
     """
 
     def change(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-        return {key: shown(value) if key in keys and _is_ui(value) else value for key, value in values.items()}
+        return {key: shown(value) if key in keys and _is_led(value) else value for key, value in values.items()}
 
     changed = change(meta, *_KEYS)
     return changed | ({"ui": change(meta["ui"], "resourceUri")} if isinstance(meta.get("ui"), dict) else {})
@@ -178,6 +179,11 @@ def opens_app(definition: Mapping[str, Any]) -> bool:
     ui = meta.get("ui")
     links = (ui.get("resourceUri") if isinstance(ui, dict) else None, *map(meta.get, _KEYS))
     return any(map(_is_ui, links))
+
+
+def _is_led(uri: object) -> TypeGuard[str]:
+    # An address as the gateway writes it would lead to whichever server it names.
+    return _is_ui(uri) or (isinstance(uri, str) and is_behind(uri))
 
 
 def _is_ui(uri: object) -> TypeGuard[str]:

@@ -120,7 +120,7 @@ class VisibilityIndex:
 
         @cache
         def is_unfit(lineage: Lineage) -> bool:
-            return any(not self._exposure.visible(one, context) for one in lineage.judged_as)
+            return any(not self._exposure.visible(one, context, lineage.formerly(one)) for one in lineage.judged_as)
 
         return frozenset(id for id, lineage in self._perhaps.items() if is_unfit(lineage))
 

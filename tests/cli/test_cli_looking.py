@@ -77,6 +77,7 @@ def test_names_as_json_tell_every_tool(run: Run, dump: Path) -> None:
         "shown": "github_search",
         "server": "github",
         "tool": "search",
+        "registry_name": None,
         "rung": "natural",
         "reason": "the server's name, github",
     }

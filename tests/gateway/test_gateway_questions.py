@@ -136,7 +136,7 @@ async def test_a_program_that_one_session_alone_uses_may_ask_it(lab: Lab, connec
         done = (await client.call_tool("ask", {})).structured_content
         able = (await client.call_tool("me", {})).structured_content["able"]
     assert done["answer"] == {"action": "accept", "content": {"name": "ada"}}
-    assert set(able) == {"elicitation", "sampling"}
+    assert set(able) == {"elicitation", "extensions", "sampling"}
 
 
 async def test_a_program_that_several_sessions_share_asks_nobody(lab: Lab, connect: Callable[..., Any]) -> None:
@@ -177,8 +177,8 @@ async def test_isolated_sessions_have_programs_of_their_own_and_each_is_asked_by
             assert heard["ada"]["answer"]["content"] == {"name": "ada"}
             assert heard["bob"]["answer"]["content"] == {"name": "bob"}
             assert roots["answer"]["roots"] == [{"uri": "file:///bob"}]
-            assert set(mine["able"]) == {"elicitation"}
-            assert set(other["able"]) == {"elicitation", "sampling", "roots"}
+            assert set(mine["able"]) == {"elicitation", "extensions"}
+            assert set(other["able"]) == {"elicitation", "extensions", "sampling", "roots"}
             pids = mine["pid"], other["pid"]
             assert pids == (heard["ada"]["pid"], heard["bob"]["pid"])
             assert len(set(pids)) == 2

@@ -187,6 +187,40 @@ def test_a_decision_is_taken_back_with_its_redirect_and_may_be_made_again(place:
         assert decisions.undo(tool("clean")) is None
 
 
+def test_a_gateway_that_has_not_read_that_a_decision_was_taken_back_does_not_complete_it(place: StateLocation) -> None:
+    ledger = Ledger.memory()
+    with RenameStore(place) as book, RenameStore(place) as gateway:
+        fs = Server(book)
+        fs.lists("wipe")
+        fs.lists("clean")
+        decisions = RenameDecisions(book, ledger)
+        decisions.accept(tool("clean"), tool("wipe"), by="ann", until="")
+        gateway.refresh()
+        decisions.undo(tool("clean"))
+        assert [one.id for one in gateway.accepted] == [tool("clean")]
+        assert not redirect_accepted(gateway, ledger)
+        assert ledger.scoped("").withdrawn["fs@1/wipe@1"].id == tool("wipe")
+
+
+def test_a_decision_whose_taking_back_was_interrupted_before_the_ledger_is_taken_back_by_the_next(
+    place: StateLocation,
+) -> None:
+    ledger = Ledger.memory()
+    with RenameStore(place) as book:
+        fs = Server(book)
+        fs.lists("wipe")
+        fs.lists("clean")
+        decisions = RenameDecisions(book, ledger)
+        decisions.accept(tool("clean"), tool("wipe"), by="ann", until="")
+        book.reopen(tool("clean"))
+        assert (book.arrived[tool("clean")].is_reopening, fs.suspects("clean")) == (True, {"wipe"})
+        assert not redirect_accepted(book, ledger)
+        assert decisions.undo(tool("clean")) is not None
+        assert ledger.scoped("").withdrawn["fs@1/wipe@1"].id == tool("wipe")
+        assert not book.arrived[tool("clean")].is_reopening
+        assert decisions.undo(tool("clean")) is None
+
+
 def test_an_id_that_an_operator_redirected_elsewhere_stays_so() -> None:
     ledger = Ledger.memory()
     with RenameStore() as book:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from truename.errors import StoreError
 from truename.ledger import Redirect
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import date
 
     from truename.identity import ToolId
@@ -36,16 +38,27 @@ def redirect_accepted(book: RenameStore, ledger: Ledger) -> bool:
 
     An id that an operator redirected elsewhere meanwhile stays as it is. Raises `LedgerError`.
     """
-    wanted = [one for one in book.accepted if one.old is not None and _is_unwritten(one.old, ledger)]
-    if not wanted or ledger.readonly:
+    if ledger.readonly or not _unwritten(book, ledger):
         return False
     with ledger.transaction():
+        # A decision that was taken back since the record was read stays taken back; who does that waits for the ledger.
+        try:
+            book.refresh()
+        except StoreError:
+            return False
+        wanted = _unwritten(book, ledger)
         # The shared scope comes last: once it is recorded, all of it is done.
-        for scope in sorted({"", *ledger.scopes}, reverse=True):
-            ledger.scoped(scope).record(
-                [Redirect(name=str(one.old), id=one.id, until=one.until) for one in wanted if one.old is not None]
-            )
-    return True
+        for scope in sorted({"", *ledger.scopes}, reverse=True) if wanted else ():
+            ledger.scoped(scope).record(wanted)
+    return bool(wanted)
+
+
+def _unwritten(book: RenameStore, ledger: Ledger) -> list[Redirect]:
+    return [
+        Redirect(name=str(one.old), id=one.id, until=one.until)
+        for one in book.accepted
+        if one.old is not None and _is_unwritten(one.old, ledger)
+    ]
 
 
 def _is_unwritten(old: ToolId, ledger: Ledger) -> bool:
@@ -92,15 +105,30 @@ class RenameDecisions:
         return self.book.reject(new, by=by, digest=digest, shown=shown)
 
     def undo(self, new: ToolId) -> ArrivedTool | None:
-        """Take a decision back, with its redirect; return what was decided, None if there was nothing."""
-        one = self.book.arrived.get(new)
-        if one is None or one.is_open:
+        """Take a decision back, with its redirect; return what was decided, None if there was nothing.
+
+        The record is opened before the redirect ends: gateways complete what is accepted. One that ends in between is
+        completed by the next `undo`.
+        """
+        one = self.book.reopen(new)
+        if one is None:
             return None
-        if one.word == "accepted" and one.old is not None:
-            with self.ledger.transaction():
-                for scope in sorted({"", *self.ledger.scopes}, reverse=True):
-                    ledger = self.ledger.scoped(scope)
-                    standing = ledger.withdrawn.get(str(one.old))
-                    if standing is not None and (standing.status, standing.id) == ("redirected", new):
-                        ledger.record([Redirect(name=str(one.old), id=one.old)])
-        return self.book.reopen(new)
+        olds = {one.old} if one.word == "accepted" else set()
+        if one.is_reopening:
+            olds = {each.id for each in self.book.suspects(one)}
+        with self.ledger.transaction():
+            for scope in sorted({"", *self.ledger.scopes}, reverse=True):
+                ledger = self.ledger.scoped(scope)
+                ledger.record([Redirect(name=str(old), id=old) for old in _leading(ledger, new, olds)])
+        self.book.reopened(new)
+        return one
+
+
+def _leading(ledger: Ledger, new: ToolId, olds: Collection[ToolId | None]) -> list[ToolId]:
+    """Return those of the old ids that are redirected to the new one."""
+    found = []
+    for old in olds:
+        standing = None if old is None else ledger.withdrawn.get(str(old))
+        if old is not None and standing is not None and (standing.status, standing.id) == ("redirected", new):
+            found.append(old)
+    return sorted(found)

@@ -111,6 +111,7 @@ _PROPOSE: Final = (
 )
 _TAKEN: Final = "SELECT 1 FROM rename_come WHERE old = ? AND word = 'accepted' AND tool != ?"
 _DECIDE: Final = "UPDATE rename_come SET word = ?, old = ?, by = ?, decided = ?, until = ? WHERE tool = ?"
+_REOPENED: Final = "UPDATE rename_come SET decided = '' WHERE tool = ? AND word IN ('new', 'proposed')"
 _AGAIN: Final = (
     "UPDATE rename_come SET word = 'new', number = ?, digest = ?, old = '', old_digest = '', certain = 0, score = 0, "
     "reasons = '[]', by = '', decided = '' WHERE tool = ? AND word IN ('rejected', 'renamed')"
@@ -163,6 +164,11 @@ class ArrivedTool:
     def is_open(self) -> bool:
         """Whether nobody decided on it yet."""
         return self.word in ("new", "proposed")
+
+    @property
+    def is_reopening(self) -> bool:
+        """Whether a decision on it was taken back, and its redirect perhaps not yet."""
+        return self.is_open and bool(self.decided)
 
     def may_be(self, other: DepartedTool) -> bool:
         """Return whether it came while the other one, of the same server, was away."""
@@ -387,15 +393,24 @@ class RenameStore(SharedStore):
         return self.arrived.get(new)
 
     def reopen(self, new: ToolId) -> ArrivedTool | None:
-        """Take a decision back: nobody decided on the tool. Return what was decided, None if there was nothing."""
+        """Take a decision back: nobody decided on the tool. Return what was decided, None if there was nothing.
+
+        It is `is_reopening` until `reopened` says that its redirect is gone too.
+        """
         with self._lock, self._change() as data:
             one = self._current(data, new)
-            if one is None or one.is_open:
+            if one is None or (one.is_open and not one.is_reopening):
                 return None
-            data.execute(_DECIDE, ("new", "", "", "", "", str(new)))
+            if not one.is_open:
+                data.execute(_DECIDE, ("new", "", "", self._now(), "", str(new)))
             if one.word == "accepted" and one.old is not None:
                 data.execute(_REOPEN, (str(one.old), str(one.old)))
         return one
+
+    def reopened(self, new: ToolId) -> None:
+        """Record that no redirect is left of a decision that was taken back."""
+        with self._lock, self._change() as data:
+            data.execute(_REOPENED, (str(new),))
 
     @contextmanager
     def _change(self) -> Iterator[Transaction]:

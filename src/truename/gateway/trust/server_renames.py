@@ -271,11 +271,14 @@ class ServerRenames:
                 self.book.accept(one.id, one.old, by="", until=until, digest=one.digest)
 
     def _follow_operator(self) -> None:
-        """Take a redirect that an operator entered for a decision on the tool to which it leads."""
+        """Take a redirect that an operator entered for a decision on the tool to which it leads.
+
+        One that is left of a decision that somebody takes back is none.
+        """
         withdrawn = self._ledger.scoped("").withdrawn
         if not withdrawn:
             return
-        for one in [each for each in self.book.arrived.values() if each.is_open]:
+        for one in [each for each in self.book.arrived.values() if each.is_open and not each.is_reopening]:
             for old in self.book.suspects(one):
                 standing = withdrawn.get(str(old.id))
                 if standing is not None and (standing.status, standing.id) == ("redirected", one.id):

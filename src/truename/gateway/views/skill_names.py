@@ -13,8 +13,6 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from truename.editing.frontmatter import find_frontmatter
-from truename.editing.syntax import InvalidSyntax, newline_of
 from truename.naming.mentions import TextMentions
 
 if TYPE_CHECKING:
@@ -69,6 +67,9 @@ class SkillNames:
         """Return a file as it reads under these names; as it is without a frontmatter, too long, or not UTF-8."""
         if len(raw) > MOST_REWRITTEN or not self.changes:
             return RewrittenSkill(raw)
+        from truename.editing.frontmatter import find_frontmatter  # noqa: PLC0415 - YAML, only where skills are served
+        from truename.editing.syntax import InvalidSyntax, newline_of  # noqa: PLC0415 - as above
+
         try:
             text = raw.decode()
         except UnicodeDecodeError:

@@ -248,7 +248,8 @@ def test_all_words_that_a_model_reads_are_there_to_be_read(
     ("words", "told"),
     [
         (["accept"], "no tool is named"),
-        (["accept", "no tool!"], "is not a known tool"),
+        (["accept", "no tool!"], "is not a known tool Write it as fs@1/read@1, or server:fs."),
+        (["accept", "slack/post"], "is not a known tool `truename pins list` shows all."),
         (["list", "none.toml"], "none.toml"),
         # Names of tools are suggested, and never taken: another server may have one of the same.
         (["accept", "read"], "Did you mean fs@1/read@1?"),

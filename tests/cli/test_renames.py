@@ -224,6 +224,12 @@ def test_what_is_not_known_is_refused_with_what_to_do(
     assert fact in refused.err
 
 
+def test_an_id_that_is_written_well_gets_no_advice_how_to_write_it(renamed: Callable[..., Config], run: Run) -> None:
+    renamed((READ,), (PAGE,))
+    refused = run("renames", "reject", "slack/post", "--config", "truename.toml")
+    assert (refused.status, "renames list" in refused.err, "Write it as" in refused.err) == (2, True, False)
+
+
 def test_without_a_gateway_that_ran_there_is_nothing_to_list(run: Run, tmp_path: Path) -> None:
     (tmp_path / "truename.toml").write_text('[mcpServers.fs]\ncommand = "fs"\n')
     found = run("renames", "list", "truename.toml")

@@ -127,16 +127,16 @@ def _of_key(seen: Sequence[SeenDefinition], key: str) -> Sequence[SeenDefinition
 
 
 def _key_of(text: str, known: Mapping[str, PinnedTool]) -> str:
-    key = text
+    key, advice = text, ""
     if not text.startswith(_SERVER):
         try:
             key = str(ToolId.parse(text))
         except InvalidToolId:
-            key = ""
+            key, advice = "", "Write it as fs@1/read@1, or server:fs."
     if key not in known:
-        near = ", ".join(_near(text, known))
-        advice = f"Did you mean {near}?" if near else "Write it as fs@1/read@1, or server:fs."
-        raise UsageError(fact=f"{excerpt(text)} is not a known tool", advice=f"{advice} {_ALL}")
+        if near := ", ".join(_near(text, known)):
+            advice = f"Did you mean {near}?"
+        raise UsageError(fact=f"{excerpt(text)} is not a known tool", advice=f"{advice} {_ALL}".strip())
     return key
 
 

@@ -187,18 +187,19 @@ def _one(book: RenameStore, text: str) -> ArrivedTool:
     try:
         id = ToolId.parse(text)
     except InvalidToolId:
-        raise _unknown(book, text) from None
+        raise _unknown(book, text, "Write it as fs@1/read@1.") from None
     found = book.arrived.get(id) or next((one for one in book.arrived.values() if one.old == id), None)
     if found is None:
         raise _unknown(book, text)
     return found
 
 
-def _unknown(book: RenameStore, text: str) -> UsageError:
+def _unknown(book: RenameStore, text: str, advice: str = "") -> UsageError:
     known = {str(id) for one in book.arrived.values() for id in (one.id, one.old) if id is not None}
     near = get_close_matches(text, sorted(known), _MOST, _ALIKE)
-    advice = f"Did you mean {', '.join(near)}?" if near else "Write it as fs@1/read@1."
-    return UsageError(fact=f"{excerpt(text)} is no tool that is new on its server", advice=f"{advice} {_ALL}")
+    if near:
+        advice = f"Did you mean {', '.join(near)}?"
+    return UsageError(fact=f"{excerpt(text)} is no tool that is new on its server", advice=f"{advice} {_ALL}".strip())
 
 
 def _old_of(one: ArrivedTool, book: RenameStore, was: str | None) -> ToolId:

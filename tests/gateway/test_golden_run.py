@@ -234,8 +234,12 @@ def _exception(_: Step, old: Answer, new: Answer) -> frozenset[str]:
 
 
 def _said_again(step: Step, old: Answer, new: Answer) -> frozenset[str]:
-    said = re.compile(r'"io\.modelcontextprotocol/clientCapabilities": (\{[^{}]*(\{[^{}]*\})*[^{}]*\})')
-    before, now = ([said.sub("", one) for one in answer.get("received", ())] for answer in (old, new))
+    def without_capabilities(received: str) -> Any:
+        said = json.loads(received)
+        (said.get("meta") or {}).pop("io.modelcontextprotocol/clientCapabilities", None)
+        return said
+
+    before, now = (list(map(without_capabilities, answer.get("received", ()))) for answer in (old, new))
     return frozenset({"received"}) if step.about.startswith("line") and before == now else _NOTHING
 
 

@@ -196,6 +196,22 @@ def test_an_unknown_client_is_a_usage_error_with_the_nearest(run: Run) -> None:
     assert done.err.startswith("error: Unknown client or provider: 'gemini-clo'\n  Did you mean 'gemini-cli'")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [("names",), ("resolve", "read"), ("lint",), ("export", "--to", "fastmcp"), ("policy", "explain", "read")],
+)
+def test_an_unknown_client_is_told_before_a_server_is_started(
+    run: Run, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    started = tmp_path / "started"
+    config = tmp_path / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"fs": {"command": "touch", "args": [str(started)]}}}))
+
+    done = run(*command, config, "--for", "gemini-clo")
+
+    assert (done.status, "Did you mean 'gemini-cli'" in done.err, started.exists()) == (2, True, False)
+
+
 def test_looking_never_begins_a_ledger(run: Run, dump: Path, tmp_path: Path) -> None:
     run("names", dump)
     run("resolve", "github_search", dump)

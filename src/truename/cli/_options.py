@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from truename import dialects
 from truename.cli import _completion
 from truename.naming import STYLES
 
@@ -26,9 +27,18 @@ __all__ = [
     "ServerName",
     "Source",
     "StateOption",
+    "must_be_known",
 ]
 
 STYLE_NAMES = ", ".join(STYLES)
+
+
+def must_be_known(_type: object, client: str) -> None:
+    """Check a client's name while options are read, before any server starts. Raises `UnknownDialect`."""
+    if client:
+        dialects.get(client)
+
+
 Source = Annotated[str, Parameter(help="A dump or a configuration file.")]
 Configuration = Annotated[str, Parameter(name="SOURCE", help="A configuration: mcpServers JSON, or truename.toml.")]
 GatewayConfig = Annotated[
@@ -44,6 +54,7 @@ Client = Annotated[
         name="--for",
         metavar="CLIENT",
         completer=_completion.clients,
+        validator=must_be_known,
         help="The client, framework or provider (`truename clients` lists them); codex@0.50 for a version.",
     ),
 ]

@@ -22,7 +22,7 @@ from truename.cli._connections import (
 from truename.cli._errors import EXIT_FINDINGS, UsageError
 from truename.cli._gateway_names import known_tools, new_names
 from truename.cli._name_table import default_sentence
-from truename.cli._options import GatewayConfig, JsonOutput, Source
+from truename.cli._options import GatewayConfig, JsonOutput, Source, must_be_known
 from truename.cli._rename_record import show_renames
 from truename.cli._rendering import Cell, print_json, print_table, say, show, styled
 from truename.cli._workspace import open_workspace
@@ -55,6 +55,7 @@ CallingClient = Annotated[
         metavar="CLIENT",
         show_default=False,
         completer=_completion.clients,
+        validator=must_be_known,
         help="The client that calls; default: an unknown one.",
     ),
 ]

@@ -60,6 +60,8 @@ _FIELDS: Final = ("ttlMs", "cacheScope")
 # How long a list waits for the files of a server whose digests it has to have, and how many it reads at a time.
 PATIENCE: Final = 10.0
 _READERS: Final = 4
+# Reading them delays the skills of all servers, so after a time-out lists do without them for so long.
+RETRIED_AFTER: Final = 60.0
 # Nothing announces that skills changed, so who lists them has old lists read anew.
 OLD: Final = 60.0
 _DOUBTED: Final = 1.0
@@ -80,6 +82,18 @@ class _ShownFile(NamedTuple):
 # By digest, which the bytes were seen to have: 16 MB at most. By the names, and the server's digest.
 _ORIGINALS: Final[LRUCache[str, bytes]] = LRUCache(64)
 _SHOWN: Final[LRUCache[tuple[str, str], _ShownFile]] = LRUCache(20_000)
+
+
+class _ListedSkills(NamedTuple):
+    """What is shown of a server's list, for one set of names and one form of URIs; without what timed out then."""
+
+    skills: tuple[Definition, ...]
+    shown: list[Definition]
+    timed_out_at: float | None = None
+
+    def is_current(self, skills: tuple[Definition, ...]) -> bool:
+        since = self.timed_out_at
+        return self.skills is skills and (since is None or anyio.current_time() < since + RETRIED_AFTER)
 
 
 class _Unreadable(Exception):
@@ -167,8 +181,7 @@ class Skills:
         self._context_of = context_of
         self._place = place
         self._log = RateLimitedLog()
-        # By server, names and form of URIs: of which list it was made, and what is shown.
-        self._listed: LRUCache[tuple[str, str, bool], tuple[object, list[Definition]]] = LRUCache(_MOST_LISTED)
+        self._listed: LRUCache[tuple[str, str, bool], _ListedSkills] = LRUCache(_MOST_LISTED)
         self.answers: Final[Mapping[str, Callable[[Request, ResourceView], Awaitable[Raw]]]] = {
             "skills/list": self._list,
             "skills/get": self._get,
@@ -251,8 +264,8 @@ class Skills:
         is_alone = self._spec_of(request).only is not None
         key = upstream.key, names.key, is_alone
         known = self._listed.get(key)
-        if known is not None and known[0] is skills:
-            into += known[1]
+        if known is not None and known.is_current(skills):
+            into += known.shown
             return
         uri = _as_it_is if is_alone else _behind(upstream.key)
         reader = _Reader(upstream, names, uri, _gateway_read(upstream), [])
@@ -269,7 +282,7 @@ class Skills:
                 except _Unreadable:
                     problems.append("its file has no content")
 
-        with anyio.move_on_after(PATIENCE):
+        with anyio.move_on_after(PATIENCE) as patience:
             async with anyio.create_task_group() as tasks:
                 for _ in range(_READERS):
                     tasks.start_soon(work, waiting)
@@ -279,8 +292,10 @@ class Skills:
             what = "1 skill is" if missing == 1 else f"{missing:,} skills are"
             text = f"server {printable(upstream.key)!r}: {what} omitted, whose files cannot be read; the first: {why}"
             self._log.tell((upstream.key, "skills"), text)
-        elif not reader.doubts:
-            self._listed[key] = skills, into
+        if patience.cancelled_caught:
+            self._listed[key] = _ListedSkills(skills, into, anyio.current_time())
+        elif not missing and not reader.doubts:
+            self._listed[key] = _ListedSkills(skills, into)
 
     # One skill
 

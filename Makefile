@@ -111,7 +111,7 @@ replicas: $(VENV)/.dev ## three replicas behind HAProxy on one PostgreSQL: one i
 # Approvals, sign-in, tasks, resumed streams, elicitation.
 SIGN_IN = $(addprefix tests/auth/test_,sign_in.py sign_in_sessions.py oauth.py entrance.py logins.py login_questions.py doors.py \
 	visits.py provider.py client_documents.py client_tokens.py cut_off_pages.py token_exchange.py credentials_audited.py)
-SHORTLY = $(addprefix tests/gateway/test_gateway_,approvals.py tasks.py resuming.py asking.py holding.py) tests/auth/test_sign_in.py
+SHORTLY = $(addprefix tests/gateway/test_gateway_,approvals.py tasks.py resuming.py asking.py holding.py skills.py) tests/auth/test_sign_in.py
 replicas-suite: $(VENV)/.dev ## all tests of the gateway and of sign-in, where each gateway is three replicas behind HAProxy (a quarter of an hour; SHORT=1: a part of them, 90 seconds)
 	$(PYTEST) -p tests.support.replicated -q -rfEs -o faulthandler_timeout=120 $(if $(SHORT),$(SHORTLY),tests/gateway $(SIGN_IN))
 

@@ -612,12 +612,26 @@ async def test_a_server_that_reads_nothing_holds_nobody_up(
     ):
         assert [entry["uri"] for entry in await listed(client)] == [f"truename://b/{OWN}"]
         server.waits.clear()
-        # Not each list waits for it.
-        tried = len(server.reads)
-        assert [entry["uri"] for entry in await listed(client)] == [f"truename://b/{OWN}"]
-        assert len(server.reads) == tried
         monkeypatch.setattr("truename.gateway.endpoint.skills.RETRIED_AFTER", 0.0)
         assert [entry["uri"] for entry in await listed(client)] == [BEHIND_A, f"truename://b/{OWN}"]
+
+
+async def test_skills_that_timed_out_are_not_waited_for_in_each_list(
+    lab: Lab, connect: Callable[..., Any], upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("truename.gateway.endpoint.skills.PATIENCE", 0.3)
+    server = SkillServer("a", skill=f"{SKILL}\nSlow.\n")
+    server.waits.add(OWN)
+    async with (
+        upstreams.serve(server.server()) as first,
+        upstreams.serve(SkillServer("b").server()) as second,
+        lab.serving(lab.at("a", first), lab.at("b", second)) as address,
+        connect(address + "/mcp", "2026-07-28") as client,
+    ):
+        for _ in range(3):
+            assert [entry["uri"] for entry in await listed(client)] == [f"truename://b/{OWN}"]
+
+    assert server.reads == [OWN]
 
 
 async def test_a_long_frontmatter_is_read_beside_the_loop(

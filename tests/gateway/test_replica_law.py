@@ -12,7 +12,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.state_places import new_place
@@ -132,6 +132,7 @@ class Interrupted:
 
 
 @settings(max_examples=30)
+@example(5980)
 @given(st.integers(0, 2**32))
 def test_no_two_replicas_hold_one_lease_at_once(seed: int) -> None:
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
@@ -172,6 +173,34 @@ def test_whoever_beats_at_the_last_moment_keeps_what_it_holds(place: StateLocati
         assert not one.is_current(held.holder)
         one._look()
         assert one.own.id != held.holder.id
+    finally:
+        for registry in (one, two):
+            registry._data.close()
+
+
+def test_whoever_was_stopped_alone_while_another_joined_holds_nothing_that_the_other_may_take(
+    place: StateLocation,
+) -> None:
+    now = 100.0
+
+    def clock() -> float:
+        return now
+
+    one = ReplicaRegistry(place, "127.0.0.1:1", clock=clock, awake=clock)
+    two = ReplicaRegistry(place, "127.0.0.1:1", clock=clock, awake=clock)
+    try:
+        one._register()
+        one._look()
+        held = one.take(NAME)
+        # Here it is stopped.
+        two._register()
+        for _ in range(5):
+            now += INTERVAL
+            two._look()
+        assert two.observed.is_expired(one.own.id)
+        one._look()
+        assert two.take(NAME) == held
+        assert one.is_current(held.holder)
     finally:
         for registry in (one, two):
             registry._data.close()

@@ -85,6 +85,9 @@ EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
         "gateway_metrics_sent::a_collector_that_takes_nothing_costs_no_call",
         "gateway_metrics_sent::what_is_sent_is_what_is_shown[2026-07-28",
     ),
+    "Each replica reads the files of skills by itself.": (
+        "gateway_skills::skills_that_timed_out_are_not_waited_for_in_each_list",
+    ),
     "Each replica logs once that a list is searched.": ("gateway_large::a_list_that_is_searched_by_itself_is_logged",),
     "It reads, counts or damages the audit chain of the only writer; replicas have one each.": (
         "credentials_audited::a_login_by_the_gateways_own_page_is_in_the_journal[2026-07-28",
@@ -168,7 +171,7 @@ _PUBLIC: Final = ContextVar[str | None]("public", default=None)
 _AMONG: Final = WeakKeyDictionary[ListChangeRelay, "Replicas"]()
 _TEST: Final = ContextVar("test", default="")
 # Parts of the names of tests that change lists as soon as the gateways serve.
-_ABOUT_CHANGES: Final = ("chang", "answers_as_its_server_does")
+_ABOUT_CHANGES: Final = ("chang", "answers_as_its_server_does", "new_skills_are_told")
 _JOIN: Final = 5.0
 _RELAYING: Final = ListChangeRelay.among
 _INIT: Final = Gateway.__init__

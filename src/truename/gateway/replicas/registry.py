@@ -360,15 +360,14 @@ FROM replica_lease JOIN replica ON replica.id = replica_lease.holder WHERE repli
     def _look(self) -> None:
         """Beat and read the table. Whoever lost the lease registers anew."""
         own, began = self._own, self._clock()
-        is_alone = all(one.id == own.id for one in self._observed.replicas)
-        is_there = own.fence > 0
-        if is_there and (self._beats_alone or not is_alone):
-            is_there = self._data.write_uncounted(_BEAT, self._beat + 1, own.id) > 0
-            # Others read it: one that was not stored is none.
-            self._beat += 1
+        was_alone = self._is_alone(own)
+        is_there = own.fence > 0 and (was_alone or self._stored_beat(own))
         if is_there:
             self._read()
             is_there = self._observed[own.id] is not None
+        if is_there and was_alone and not self._is_alone(own):
+            # Others joined, and if this process was stopped meanwhile, they may have watched its row for long enough.
+            is_there = self._stored_beat(own)
         if is_there:
             self._valid_until, self._excused_until = began + VALIDITY, float("-inf")
             self._forget_dead(own)
@@ -378,6 +377,17 @@ FROM replica_lease JOIN replica ON replica.id = replica_lease.holder WHERE repli
             self._valid_until = self._excused_until = float("-inf")
             self._own = self._unregistered()
         self._register()
+
+    def _is_alone(self, own: Replica) -> bool:
+        """Return whether this process need not beat, by what was read last."""
+        return not self._beats_alone and all(one.id == own.id for one in self._observed.replicas)
+
+    def _stored_beat(self, own: Replica) -> bool:
+        """Store a heartbeat, and return whether this process is still in the table."""
+        is_there = self._data.write_uncounted(_BEAT, self._beat + 1, own.id) > 0
+        # Others read it: one that was not stored is none.
+        self._beat += 1
+        return is_there
 
     def _tell(self) -> None:
         with self._lock:

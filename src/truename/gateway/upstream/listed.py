@@ -30,7 +30,10 @@ _UNSENT: Final = "See the server's log, or restart it."
 
 
 class Listed(Lazy):
-    """``changed`` is called when the lists are others; ``announce``, with its key, when the server says so."""
+    """``changed`` is called when the lists are others.
+
+    ``announce`` is called, with its key, when the server says so, or when that was found by looking: replicas are told.
+    """
 
     def __init__(
         self, config: ServerConfig, settings: Settings, *, changed: Callable[[], None], on_event: OnEvent, is_own: bool
@@ -43,6 +46,7 @@ class Listed(Lazy):
         self._damping = FlapDamping()
         self._log = RateLimitedLog()
         self._read_at = 0.0
+        self._is_looking = False
 
     def _admit(self, tools: tuple[Definition, ...], lists: Lists) -> bool:
         self._read_at = time.monotonic()
@@ -56,6 +60,7 @@ class Listed(Lazy):
             await announced.changed()
             await anyio.sleep(self._damping.delay())
             announced.follow()
+            is_looking, self._is_looking = self._is_looking, False
             try:
                 with anyio.fail_after(self.settings.startup_timeout):
                     async with announced.reading():
@@ -64,10 +69,13 @@ class Listed(Lazy):
                 text = f"server {printable(self.key)!r}: its lists cannot be refreshed: {error or 'it took too long'}"
                 self._log.tell("anew", text)
                 continue
-            self._renew(tools, lists)
+            self._renew(tools, lists, is_unannounced=is_looking)
 
-    def _renew(self, tools: tuple[Definition, ...], lists: Lists) -> None:
+    def _renew(self, tools: tuple[Definition, ...], lists: Lists, *, is_unannounced: bool = False) -> None:
         if self._admit(tools, lists):
+            if is_unannounced:
+                # The server told none of the other replicas either.
+                self.announce(self.key)
             self._tell("changed", tools=len(tools))
             if self.session is not None:
                 self._keep(self.session)
@@ -103,6 +111,7 @@ class Listed(Lazy):
         """
         if self._connection is not None and time.monotonic() - self._read_at >= after:
             self._read_at = time.monotonic()
+            self._is_looking = True
             self._announced.change()
 
     def _mark_dirty(self) -> None:

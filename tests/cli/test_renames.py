@@ -19,7 +19,7 @@ from truename import ToolId
 from truename.config import Config
 from truename.ledger import open_ledger
 from truename.trust import PinStore
-from truename.trust.rename_decisions import redirect_accepted
+from truename.trust.rename_decisions import complete_decisions
 from truename.trust.renames import RenameStore
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def test_without_a_gateway_that_ran_there_is_nothing_to_list(run: Run, tmp_path:
 _KILLED = """
 import os, signal, sys
 from truename.trust import rename_decisions
-rename_decisions.redirect_accepted = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+rename_decisions.complete_decisions = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 from truename.cli import main
 main(["renames", "accept", "fs/page", "--config", sys.argv[1]])
 """
@@ -275,5 +275,5 @@ def test_nothing_is_done_twice(renamed: Callable[..., Config]) -> None:
     ledger = open_ledger(config.state_location())
     with RenameStore(config.state_location()) as book:
         book.accept(ToolId.parse("fs/page"), ToolId.parse("fs/read"), by="ann")
-        assert [redirect_accepted(book, ledger) for _ in range(2)] == [True, False]
+        assert [complete_decisions(book, ledger) for _ in range(2)] == [True, False]
     ledger.close()

@@ -207,6 +207,19 @@ async def test_a_decision_that_is_taken_back_after_the_old_tool_returned_leaves_
         assert await house.outcome("clean") == "unknown_tool"
 
 
+async def test_a_redirect_by_an_operator_is_a_decision_until_it_is_taken_back() -> None:
+    house = House(DENY["by id"])
+    house.lists(READ, WIPE)
+    house.lists(WIPE, OTHER_SHAPE)
+    house.registry.ledger.redirect(str(id_of("read")), id_of("clean"))
+    house.look()
+    assert house.registry.renames.book.arrived[id_of("clean")].word == "renamed"
+    assert house.decisions.undo(id_of("clean")) is not None
+    house.look()
+    assert house.registry.renames.book.arrived[id_of("clean")].is_open
+    assert house.registry.ledger.scoped("").withdrawn[str(id_of("read"))].id == id_of("read")
+
+
 METADATA: dict[str, tuple[dict[str, Any], Context]] = {
     "not for models": ({"fs/wipe": {"is_for_llm": False}}, Context()),
     "for a platform": ({"fs/wipe": {"platforms": ["ios"]}}, Context(platform="android")),

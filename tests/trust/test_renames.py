@@ -12,15 +12,16 @@ from truename import Ledger, ToolId
 from truename.catalog import Catalog
 from truename.migration.lock import pins_of
 from truename.trust import renames as store
-from truename.trust.rename_decisions import RenameDecisions, redirect_accepted
+from truename.trust.rename_decisions import RenameDecisions, complete_decisions
 from truename.trust.rename_matching import RenameMatch, is_opposite, propose_renames
 from truename.trust.renames import RenameStore
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from truename.migration.lock import Pin
     from truename.storage import StateLocation
+    from truename.trust.renames import ArrivedTool
 
 SEVERAL = st.lists(st.sampled_from("abcdef"), unique=True)
 
@@ -165,7 +166,7 @@ def test_a_decision_that_was_interrupted_before_the_redirect_is_completed_once(p
         book.accept(tool("clean"), tool("wipe"), by="ann", until="2027-02-01")
         assert ledger.standing("fs@1/wipe@1") is None
     with RenameStore(place) as book:
-        assert (redirect_accepted(book, ledger), redirect_accepted(book, ledger)) == (True, False)
+        assert (complete_decisions(book, ledger), complete_decisions(book, ledger)) == (True, False)
     standing = ledger.standing("fs@1/wipe@1")
     assert standing is not None
     assert (standing.status, standing.id, standing.until) == ("redirected", tool("clean"), "2027-02-01")
@@ -198,7 +199,7 @@ def test_a_gateway_that_has_not_read_that_a_decision_was_taken_back_does_not_com
         gateway.refresh()
         decisions.undo(tool("clean"))
         assert [one.id for one in gateway.accepted] == [tool("clean")]
-        assert not redirect_accepted(gateway, ledger)
+        assert not complete_decisions(gateway, ledger)
         assert ledger.scoped("").withdrawn["fs@1/wipe@1"].id == tool("wipe")
 
 
@@ -214,11 +215,75 @@ def test_a_decision_whose_taking_back_was_interrupted_before_the_ledger_is_taken
         decisions.accept(tool("clean"), tool("wipe"), by="ann", until="")
         book.reopen(tool("clean"))
         assert (book.arrived[tool("clean")].is_reopening, fs.suspects("clean")) == (True, {"wipe"})
-        assert not redirect_accepted(book, ledger)
         assert decisions.undo(tool("clean")) is not None
         assert ledger.scoped("").withdrawn["fs@1/wipe@1"].id == tool("wipe")
         assert not book.arrived[tool("clean")].is_reopening
         assert decisions.undo(tool("clean")) is None
+
+
+DECIDE_AGAIN: dict[str, Callable[[RenameDecisions, ArrivedTool], ArrivedTool | None]] = {
+    "rejected": lambda decisions, seen: decisions.reject(tool("clean"), by="ben", shown=seen),
+    "accepted as another": lambda decisions, seen: decisions.accept(
+        tool("clean"), tool("read"), by="ben", until="", shown=seen
+    ),
+}
+
+
+@pytest.mark.parametrize("decide", DECIDE_AGAIN.values(), ids=DECIDE_AGAIN.keys())
+def test_an_interrupted_undoing_leaves_no_redirect_once_somebody_decides_otherwise(
+    place: StateLocation, decide: Callable[[RenameDecisions, ArrivedTool], ArrivedTool | None]
+) -> None:
+    ledger = Ledger.memory()
+    with RenameStore(place) as book:
+        fs = Server(book)
+        fs.lists("wipe", "read")
+        fs.lists("clean")
+        decisions = RenameDecisions(book, ledger)
+        decisions.accept(tool("clean"), tool("wipe"), by="ann", until="")
+        book.reopen(tool("clean"))
+        assert decide(decisions, book.arrived[tool("clean")]) is not None
+        assert ledger.scoped("").withdrawn["fs@1/wipe@1"].id == tool("wipe")
+
+
+def test_a_gateway_completes_an_undoing_that_was_interrupted(place: StateLocation) -> None:
+    ledger = Ledger.memory()
+    with RenameStore(place) as book, RenameStore(place) as gateway:
+        fs = Server(book)
+        fs.lists("wipe")
+        fs.lists("clean")
+        RenameDecisions(book, ledger).accept(tool("clean"), tool("wipe"), by="ann", until="")
+        book.reopen(tool("clean"))
+        gateway.refresh()
+        assert complete_decisions(gateway, ledger)
+        assert ledger.scoped("").withdrawn["fs@1/wipe@1"].id == tool("wipe")
+        assert not gateway.arrived[tool("clean")].is_reopening
+        assert not complete_decisions(gateway, ledger)
+
+
+def test_a_redirect_by_an_operator_that_was_a_decision_ends_when_the_decision_is_taken_back(
+    place: StateLocation,
+) -> None:
+    ledger = Ledger.memory()
+    with RenameStore(place) as book:
+        fs = Server(book)
+        fs.lists("wipe")
+        fs.lists("clean")
+        ledger.redirect("fs/wipe", tool("clean"))
+        book.reject(tool("clean"), by="", word="renamed")
+        assert RenameDecisions(book, ledger).undo(tool("clean")) is not None
+        assert ledger.scoped("").withdrawn["fs@1/wipe@1"].id == tool("wipe")
+
+
+def test_a_rejection_that_is_taken_back_ends_no_redirect_that_an_operator_entered_since(place: StateLocation) -> None:
+    ledger = Ledger.memory()
+    with RenameStore(place) as book:
+        fs = Server(book)
+        fs.lists("wipe")
+        fs.lists("clean")
+        book.reject(tool("clean"), by="ann")
+        ledger.redirect("fs/wipe", tool("clean"))
+        assert RenameDecisions(book, ledger).undo(tool("clean")) is not None
+        assert ledger.scoped("").withdrawn["fs@1/wipe@1"].id == tool("clean")
 
 
 def test_an_id_that_an_operator_redirected_elsewhere_stays_so() -> None:
@@ -229,7 +294,7 @@ def test_an_id_that_an_operator_redirected_elsewhere_stays_so() -> None:
         fs.lists("clean")
         ledger.redirect("fs/wipe", "fs/tidy")
         book.accept(tool("clean"), tool("wipe"), by="ann")
-        assert not redirect_accepted(book, ledger)
+        assert not complete_decisions(book, ledger)
         assert ledger.withdrawn["fs@1/wipe@1"].id == tool("tidy")
 
 

@@ -125,9 +125,10 @@ def reject(
     said = configuration(config)
     with _book(said) as book:
         found = _chosen(book, tools, "--all", everything=everything)
-        with audited(said, "name", "rename_rejected", [about_rename(one) for one in found]) as records:
+        about = [about_rename(one) for one in found]
+        with audited(said, "name", "rename_rejected", about) as records, _decisions(said, book) as decisions:
             by, said_of = whoami(), digest or ""
-            done = [(one, book.reject(one.id, by=by, digest=said_of, shown=one) is not None) for one in found]
+            done = [(one, decisions.reject(one.id, by=by, digest=said_of, shown=one) is not None) for one in found]
             keep_done(records, [is_done for _, is_done in done])
     return _told(done, "rejected", digest, as_json=as_json)
 

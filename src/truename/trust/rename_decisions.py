@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from truename.errors import StoreError
 from truename.ledger import Redirect
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from datetime import date
 
     from truename.identity import ToolId
     from truename.ledger import Ledger
     from truename.trust.renames import ArrivedTool, RenameStore
 
-__all__ = ["RenameDecisions", "about_rename", "listed_until", "redirect_accepted"]
+__all__ = ["RenameDecisions", "about_rename", "complete_decisions", "listed_until"]
 
 
 def listed_until(today: date, days: int) -> str:
@@ -33,24 +31,28 @@ def listed_until(today: date, days: int) -> str:
     return "9999-12-31"
 
 
-def redirect_accepted(book: RenameStore, ledger: Ledger) -> bool:
-    """Have the ledger redirect the old id of each accepted rename, and return whether there was anything to do.
+def complete_decisions(book: RenameStore, ledger: Ledger) -> bool:
+    """Have the ledger follow the record of decisions, and return whether there was anything to do.
 
-    An id that an operator redirected elsewhere meanwhile stays as it is. Raises `LedgerError`.
+    The old id of each accepted rename gets its redirect; one that an operator redirected elsewhere stays as it is. A
+    tool whose decision was taken back loses the redirects to it. Raises `LedgerError` and `StoreError`.
     """
-    if ledger.readonly or not _unwritten(book, ledger):
+    if ledger.readonly or not (book.reopening or _unwritten(book, ledger)):
         return False
     with ledger.transaction():
-        # A decision that was taken back since the record was read stays taken back; who does that waits for the ledger.
-        try:
-            book.refresh()
-        except StoreError:
-            return False
-        wanted = _unwritten(book, ledger)
+        # Since the record was read, a decision may have been taken back or made again.
+        book.refresh()
         # The shared scope comes last: once it is recorded, all of it is done.
-        for scope in sorted({"", *ledger.scopes}, reverse=True) if wanted else ():
-            ledger.scoped(scope).record(wanted)
-    return bool(wanted)
+        scopes = [ledger.scoped(scope) for scope in sorted({"", *ledger.scopes}, reverse=True)]
+        reopening = book.reopening
+        for scope in scopes:
+            scope.record([end for one in reopening for end in _ends(scope, one, book)])
+        wanted = _unwritten(book, ledger)
+        for scope in scopes if wanted else ():
+            scope.record(wanted)
+    for one in reopening:
+        book.reopened(one.id)
+    return bool(wanted or reopening)
 
 
 def _unwritten(book: RenameStore, ledger: Ledger) -> list[Redirect]:
@@ -58,6 +60,16 @@ def _unwritten(book: RenameStore, ledger: Ledger) -> list[Redirect]:
         Redirect(name=str(one.old), id=one.id, until=one.until)
         for one in book.accepted
         if one.old is not None and _is_unwritten(one.old, ledger)
+    ]
+
+
+def _ends(ledger: Ledger, one: ArrivedTool, book: RenameStore) -> list[Redirect]:
+    """Return what ends the redirects from tools that a new one may be to it: redirects of their ids to themselves."""
+    standings = {id: ledger.withdrawn.get(str(id)) for id in sorted({each.id for each in book.suspects(one)})}
+    return [
+        Redirect(name=str(old), id=old)
+        for old, standing in standings.items()
+        if standing is not None and (standing.status, standing.id) == ("redirected", one.id)
     ]
 
 
@@ -95,40 +107,31 @@ class RenameDecisions:
 
         With ``shown``, also None if the record is another one than was looked at: somebody decided meanwhile.
         """
+        shown = self._completed(new, shown)
         found = self.book.accept(new, old, by=by, until=until, digest=digest, shown=shown)
         if found is not None:
-            redirect_accepted(self.book, self.ledger)
+            complete_decisions(self.book, self.ledger)
         return found
 
     def reject(self, new: ToolId, *, by: str, digest: str = "", shown: ArrivedTool | None = None) -> ArrivedTool | None:
         """Say that a new tool is none of those that left; None as for `accept`, or if nobody has to say so any more."""
-        return self.book.reject(new, by=by, digest=digest, shown=shown)
+        return self.book.reject(new, by=by, digest=digest, shown=self._completed(new, shown))
+
+    def _completed(self, new: ToolId, shown: ArrivedTool | None) -> ArrivedTool | None:
+        """Complete an earlier `undo` of this tool that was interrupted; return what was looked at, as it is then."""
+        one = self.book.arrived.get(new)
+        if one is None or not one.is_reopening:
+            return shown
+        complete_decisions(self.book, self.ledger)
+        return replace(shown, decided="") if shown == one else shown
 
     def undo(self, new: ToolId) -> ArrivedTool | None:
         """Take a decision back, with its redirect; return what was decided, None if there was nothing.
 
-        The record is opened before the redirect ends: gateways complete what is accepted. One that ends in between is
-        completed by the next `undo`.
+        The record is opened before the redirect ends. If the process ends in between, a gateway or the next decision
+        ends the redirect (`complete_decisions`).
         """
         one = self.book.reopen(new)
-        if one is None:
-            return None
-        olds = {one.old} if one.word == "accepted" else set()
-        if one.is_reopening:
-            olds = {each.id for each in self.book.suspects(one)}
-        with self.ledger.transaction():
-            for scope in sorted({"", *self.ledger.scopes}, reverse=True):
-                ledger = self.ledger.scoped(scope)
-                ledger.record([Redirect(name=str(old), id=old) for old in _leading(ledger, new, olds)])
-        self.book.reopened(new)
+        if one is not None:
+            complete_decisions(self.book, self.ledger)
         return one
-
-
-def _leading(ledger: Ledger, new: ToolId, olds: Collection[ToolId | None]) -> list[ToolId]:
-    """Return those of the old ids that are redirected to the new one."""
-    found = []
-    for old in olds:
-        standing = None if old is None else ledger.withdrawn.get(str(old))
-        if old is not None and standing is not None and (standing.status, standing.id) == ("redirected", new):
-            found.append(old)
-    return sorted(found)

@@ -2,7 +2,7 @@
 
 A tool that is new since another one left may be that one. The record says so until somebody decides, also if the other
 one comes back meanwhile: whoever renames a denied tool does not get rid of the denial by that. A decision is durable
-before the ledger has the redirect; the gateway completes one that was interrupted (`RenameStore.accepted`).
+before the ledger has the redirect; the gateway completes what was interrupted (`RenameStore.accepted`, `RenameStore.reopening`).
 """
 
 from __future__ import annotations
@@ -223,6 +223,11 @@ class RenameStore(SharedStore):
         """The tools that were accepted as others; the ledger has a redirect for each, or gets it."""
         return [one for one in self.arrived.values() if one.word == "accepted"]
 
+    @property
+    def reopening(self) -> Sequence[ArrivedTool]:
+        """The tools whose decision was taken back; the ledger may still redirect an old id to each."""
+        return [one for one in self.arrived.values() if one.is_reopening]
+
     def suspects(self, new: ArrivedTool) -> tuple[DepartedTool, ...]:
         """Return the tools that a new one may be, as long as nobody decided.
 
@@ -395,14 +400,15 @@ class RenameStore(SharedStore):
     def reopen(self, new: ToolId) -> ArrivedTool | None:
         """Take a decision back: nobody decided on the tool. Return what was decided, None if there was nothing.
 
-        It is `is_reopening` until `reopened` says that its redirect is gone too.
+        It is `is_reopening` until `reopened` says that no redirect is left; a rejection has none.
         """
         with self._lock, self._change() as data:
             one = self._current(data, new)
             if one is None or (one.is_open and not one.is_reopening):
                 return None
             if not one.is_open:
-                data.execute(_DECIDE, ("new", "", "", self._now(), "", str(new)))
+                taken_back = "" if one.word == "rejected" else self._now()
+                data.execute(_DECIDE, ("new", "", "", taken_back, "", str(new)))
             if one.word == "accepted" and one.old is not None:
                 data.execute(_REOPEN, (str(one.old), str(one.old)))
         return one

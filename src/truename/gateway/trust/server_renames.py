@@ -21,7 +21,7 @@ from truename.gateway.upstream_errors import printable
 from truename.policy.call import claims_of
 from truename.policy.former_ids import former_ids_anywhere
 from truename.policy.lineage import NO_LINEAGE, Lineage
-from truename.trust.rename_decisions import listed_until, redirect_accepted
+from truename.trust.rename_decisions import complete_decisions, listed_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
@@ -161,7 +161,7 @@ class ServerRenames:
         return Catalog(kept, found.aliases, found.notices) if unnoted else found
 
     def propose(self, servers: Collection[str], offers: Catalog, digest: Callable[[Tool], str]) -> None:
-        """Propose what the new tools of servers were, accept what a setting accepts, and complete what was accepted.
+        """Propose what the new tools of servers were, accept what a setting accepts, and complete decisions.
 
         Raises `LedgerError`.
         """
@@ -172,8 +172,10 @@ class ServerRenames:
             self._follow_operator()
         except StoreError as error:
             self._log.tell("renames", f"{error} Renames are not proposed.")
-        if self.book.accepted:
-            redirect_accepted(self.book, self._ledger)
+        try:
+            complete_decisions(self.book, self._ledger)
+        except StoreError as error:
+            self._log.tell("renames", f"{error} Until then, no decision about a rename is completed.")
 
     def _propose(self, key: str, tools: Mapping[ToolId, Tool], digest: Callable[[Tool], str]) -> None:
         departed = [one for one in self.book.departed.get(key, ()) if not one.ended]
@@ -276,14 +278,11 @@ class ServerRenames:
         One that is left of a decision that somebody takes back is none.
         """
         withdrawn = self._ledger.scoped("").withdrawn
-        if not withdrawn:
-            return
-        for one in [each for each in self.book.arrived.values() if each.is_open and not each.is_reopening]:
-            for old in self.book.suspects(one):
-                standing = withdrawn.get(str(old.id))
-                if standing is not None and (standing.status, standing.id) == ("redirected", one.id):
-                    self.book.reject(one.id, by="", word="renamed")
-                    break
+        pending = {one.id: one for one in self.book.arrived.values() if one.is_open and not one.is_reopening}
+        for name, standing in list(withdrawn.items()) if pending else ():
+            one = pending.get(standing.id) if standing.status == "redirected" else None
+            if one is not None and any(str(old.id) == name for old in self.book.suspects(one)):
+                self.book.reject(one.id, by="", word="renamed")
 
     def proposed(self, old: object) -> ArrivedTool | None:
         """Return the new tool that an absent one probably became, None if none is proposed."""

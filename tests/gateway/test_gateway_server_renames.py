@@ -220,6 +220,26 @@ async def test_a_redirect_by_an_operator_is_a_decision_until_it_is_taken_back() 
     assert house.registry.ledger.scoped("").withdrawn[str(id_of("read"))].id == id_of("read")
 
 
+async def test_what_a_setting_accepts_of_a_list_is_read_again_once_however_much_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    house = House(trust=Trust(auto_accept=True))
+    tools = [{**READ, "description": f"Read page {number} of a book.", "name": f"read{number}"} for number in range(50)]
+    house.lists(*tools)
+    readings = 0
+    read_again = RenameStore._read_again
+
+    def counted(book: RenameStore) -> None:
+        nonlocal readings
+        readings += 1
+        read_again(book)
+
+    monkeypatch.setattr(RenameStore, "_read_again", counted)
+    house.lists(*({**tool, "name": f"page{number}"} for number, tool in enumerate(tools)))
+    assert len(house.registry.renames.book.accepted) == 50
+    assert readings < 10
+
+
 METADATA: dict[str, tuple[dict[str, Any], Context]] = {
     "not for models": ({"fs/wipe": {"is_for_llm": False}}, Context()),
     "for a platform": ({"fs/wipe": {"platforms": ["ios"]}}, Context(platform="android")),

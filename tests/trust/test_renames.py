@@ -157,6 +157,21 @@ def test_whoever_accepts_ends_the_search_for_the_old_tool_and_a_setting_does_not
             assert fs.suspects("late") == then
 
 
+def test_a_setting_accepts_proposals_together_each_as_it_was_read(place: StateLocation) -> None:
+    with RenameStore(place) as gateway, RenameStore(place) as other:
+        fs = Server(gateway)
+        fs.lists("wipe", "read")
+        fs.lists("clean", "page")
+        proposals = [proposal("wipe", "clean"), proposal("read", "page")]
+        gateway.propose([tool("clean"), tool("page")], proposals, digest)
+        read = list(gateway.proposals)
+        other.refresh()
+        other.reject(tool("clean"), by="ann")
+        gateway.accept_proposals(read, until="2027-02-01")
+        words = {one.id.tool: (one.word, one.by, one.until) for one in gateway.arrived.values()}
+        assert words == {"clean": ("rejected", "ann", ""), "page": ("accepted", "", "2027-02-01")}
+
+
 def test_a_decision_that_was_interrupted_before_the_redirect_is_completed_once(place: StateLocation) -> None:
     ledger = Ledger.memory()
     with RenameStore(place) as book:

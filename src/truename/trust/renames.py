@@ -2,7 +2,8 @@
 
 A tool that is new since another one left may be that one. The record says so until somebody decides, also if the other
 one comes back meanwhile: whoever renames a denied tool does not get rid of the denial by that. A decision is durable
-before the ledger has the redirect; the gateway completes what was interrupted (`RenameStore.accepted`, `RenameStore.reopening`).
+before the ledger has the redirect; the gateway completes one that was interrupted (`RenameStore.accepted`), and the
+end of one that was taken back (`RenameStore.reopening`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from truename.errors import InvalidToolId
 from truename.identity import ToolId
@@ -78,10 +79,8 @@ _COME_COLUMNS: Final = (
     *("tool", "number", "server", "name", "at", "digest", "old", "old_digest", "certain", "score", "reasons"),
     *("word", "by", "decided", "until"),
 )
-_TABLES: Final = (
-    ("rename_gone", _GONE_COLUMNS, "ORDER BY began, tool"),
-    ("rename_come", _COME_COLUMNS, "ORDER BY number, tool"),
-)
+_GONE_TABLE: Final = ("rename_gone", _GONE_COLUMNS, "ORDER BY began, tool")
+_COME_TABLE: Final = ("rename_come", _COME_COLUMNS, "ORDER BY number, tool")
 _ADD_GONE: Final = insert("rename_gone", _GONE_COLUMNS, "ON CONFLICT DO NOTHING")
 _ADD_COME: Final = insert("rename_come", _COME_COLUMNS, "ON CONFLICT (tool) DO NOTHING")
 _LAST: Final = (
@@ -133,6 +132,10 @@ class DepartedTool:
     ended: int
     at: str
 
+    def was_away_at(self, number: int) -> bool:
+        """Return whether it was away at a place in the order."""
+        return self.began < number and (not self.ended or number < self.ended)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ArrivedTool:
@@ -172,8 +175,7 @@ class ArrivedTool:
 
     def may_be(self, other: DepartedTool) -> bool:
         """Return whether it came while the other one, of the same server, was away."""
-        since = (other.began < self.number and not other.ended) or other.began < self.number < other.ended
-        return self.server == other.server and self.id != other.id and since
+        return self.server == other.server and self.id != other.id and other.was_away_at(self.number)
 
 
 def _now() -> str:
@@ -202,7 +204,10 @@ class RenameStore(SharedStore):
         self.departed: Mapping[str, tuple[DepartedTool, ...]] = {}
         self.arrived: Mapping[ToolId, ArrivedTool] = {}
         # What was read last, by row: nearly all rows are the same ones the next time.
-        self._known: Mapping[tuple[Any, ...], DepartedTool | ArrivedTool] = {}
+        self._gone: Mapping[tuple[Any, ...], DepartedTool] = {}
+        self._come: Mapping[tuple[Any, ...], ArrivedTool] = {}
+        # The suspects of new tools by server, place in the order, and whether they are open; of what was read last.
+        self._suspects: dict[tuple[str, int, bool], tuple[DepartedTool, ...]] = {}
         super().__init__(open_database(where, SCHEMA, readonly=readonly))
 
     def expect(self, servers: Iterable[str]) -> None:
@@ -235,11 +240,12 @@ class RenameStore(SharedStore):
         """
         if not new.is_open and (new.word != "accepted" or new.by):
             return ()
-        found = (one for one in self.departed.get(new.server, ()) if new.may_be(one))
-        if new.is_open:
-            return tuple(found)
-        became = {one.old for one in self.accepted}
-        return tuple(one for one in found if one.id not in became)
+        known, place = self._suspects, (new.server, new.number, new.is_open)
+        if (found := known.get(place)) is None:
+            became = frozenset(one.old for one in self.accepted) if not new.is_open else frozenset[ToolId | None]()
+            away = (one for one in self.departed.get(new.server, ()) if one.was_away_at(new.number))
+            found = known[place] = tuple(one for one in away if one.id not in became)
+        return tuple(one for one in found if one.id != new.id)
 
     def note(
         self,
@@ -362,21 +368,43 @@ class RenameStore(SharedStore):
         other new tools go on being suspected to be the old one.
         """
         with self._lock, self._change() as data:
-            one = self._current(data, new)
-            if one is None or (digest and one.digest != digest) or (shown is not None and one != shown):
+            if not self._accepted(data, new, old, by=by, until=until, digest=digest, shown=shown):
                 return None
-            if not by and not one.is_open:
-                return None
-            # What a setting accepted, a person may confirm.
-            if one.word == "accepted" and (one.by or one.old != old):
-                return None
-            if data.execute(_TAKEN, (str(old), str(new))).fetchone() is not None:
-                return None
-            data.execute(_WITHDRAW_OTHERS, (str(old), str(new)))
-            data.execute(_DECIDE, ("accepted", str(old), by, self._now(), until, str(new)))
-            if by:
-                data.execute(_END, (self._next(data), str(old)))
         return self.arrived.get(new)
+
+    def accept_proposals(self, proposals: Iterable[ArrivedTool], *, until: str) -> None:
+        """Accept proposals for a setting, in one transaction, each if it is on record still as it is given."""
+        with self._lock, self._change() as data:
+            for one in proposals:
+                if one.old is not None:
+                    self._accepted(data, one.id, one.old, by="", until=until, shown=one)
+
+    def _accepted(
+        self,
+        data: Transaction,
+        new: ToolId,
+        old: ToolId,
+        *,
+        by: str,
+        until: str,
+        digest: str = "",
+        shown: ArrivedTool | None = None,
+    ) -> bool:
+        one = self._current(data, new)
+        if one is None or (digest and one.digest != digest) or (shown is not None and one != shown):
+            return False
+        if not by and not one.is_open:
+            return False
+        # What a setting accepted, a person may confirm.
+        if one.word == "accepted" and (one.by or one.old != old):
+            return False
+        if data.execute(_TAKEN, (str(old), str(new))).fetchone() is not None:
+            return False
+        data.execute(_WITHDRAW_OTHERS, (str(old), str(new)))
+        data.execute(_DECIDE, ("accepted", str(old), by, self._now(), until, str(new)))
+        if by:
+            data.execute(_END, (self._next(data), str(old)))
+        return True
 
     def reject(
         self,
@@ -437,18 +465,14 @@ class RenameStore(SharedStore):
             self._is_current = False
             if not self._file.is_begun:
                 return
-            former, known = self._known, dict[tuple[Any, ...], DepartedTool | ArrivedTool]()
+            gone = {row: self._gone.get(row) or self._departed(row) for row in self._rows(*_GONE_TABLE)}
+            come = {row: self._come.get(row) or self._arrived(row) for row in self._rows(*_COME_TABLE)}
             departed: defaultdict[str, list[DepartedTool]] = defaultdict(list)
-            arrived: dict[ToolId, ArrivedTool] = {}
-            gone_rows, come_rows = (list(self._rows(*table)) for table in _TABLES)
-            for row in gone_rows:
-                gone = known[row] = former.get(row) or self._departed(row)
-                departed[gone.server].append(cast("DepartedTool", gone))
-            for row in come_rows:
-                come = known[row] = former.get(row) or self._arrived(row)
-                arrived[come.id] = cast("ArrivedTool", come)
+            for one in gone.values():
+                departed[one.server].append(one)
             self.departed = {server: tuple(several) for server, several in departed.items()}
-            self.arrived, self._known = arrived, known
+            self.arrived = {one.id: one for one in come.values()}
+            self._gone, self._come, self._suspects = gone, come, {}
             self._is_current = True
 
     def _rows(self, table: str, columns: Sequence[str], order: str) -> Iterator[tuple[Any, ...]]:

@@ -54,7 +54,7 @@ _LIST: Final = "`truename renames list` shows them."
 
 
 class _KnownLineages:
-    """What was found of one state of the record: by id, by the set of what a tool may be, and by when it came."""
+    """Caches the lineages that were found of one state of the record, and what several of them share."""
 
     def __init__(self, of: Mapping[ToolId, ArrivedTool], formerly: Callable[[ToolId], tuple[ToolId, ...]]) -> None:
         self.of = of
@@ -63,6 +63,7 @@ class _KnownLineages:
         self.by_id: dict[ToolId, Lineage] = {}
         self.shared: dict[tuple[tuple[ToolId, ...], frozenset[ToolId], frozenset[ToolId]], Lineage] = {}
         self.by_place: dict[tuple[str, int], frozenset[ToolId]] = {}
+        self.departed: dict[str, Mapping[ToolId, DepartedTool]] = {}
 
 
 class ServerRenames:
@@ -267,10 +268,10 @@ class ServerRenames:
             self.book.take_over(key, pairs)
 
     def _accept_certain(self) -> None:
-        until = listed_until(self._today(), self._settings.trust.renamed_for)
-        for one in self.book.proposals:
-            if one.is_certain and one.old is not None and self._settings.trust.of(one.server).auto_accept:
-                self.book.accept(one.id, one.old, by="", until=until, digest=one.digest)
+        trust = self._settings.trust
+        certain = [one for one in self.book.proposals if one.is_certain and trust.of(one.server).auto_accept]
+        if certain:
+            self.book.accept_proposals(certain, until=listed_until(self._today(), trust.renamed_for))
 
     def _follow_operator(self) -> None:
         """Take a redirect that an operator entered for a decision on the tool to which it leads.
@@ -321,7 +322,7 @@ class ServerRenames:
             separate = self._separate(id, same, formerly)
             # The new tools of one list share the set, and what is made of it.
             if (found := known.shared.get((same, perhaps, separate))) is None:
-                judged_as = self._judged_as(perhaps, same, new.server) if new is not None and perhaps else ()
+                judged_as = self._judged_as(perhaps, same, known, new.server) if new is not None and perhaps else ()
                 redirected = {one: before for one in perhaps if (before := formerly(one))}
                 found = known.shared[same, perhaps, separate] = Lineage(
                     same=same, perhaps=perhaps, judged_as=judged_as, redirected=redirected, separate=separate
@@ -373,9 +374,12 @@ class ServerRenames:
             found |= suspects
         return frozenset(found)
 
-    def _judged_as(self, ids: Iterable[ToolId], same: tuple[ToolId, ...], server: str) -> tuple[Tool, ...]:
+    def _judged_as(
+        self, ids: Iterable[ToolId], same: tuple[ToolId, ...], known: _KnownLineages, server: str
+    ) -> tuple[Tool, ...]:
         """Return one tool of each kind that rules, profiles and exposure tell apart."""
-        departed = {one.id: one for one in self.book.departed.get(server, ())}
+        if (departed := known.departed.get(server)) is None:
+            departed = known.departed[server] = {one.id: one for one in self.book.departed.get(server, ())}
         kinds: dict[Hashable, Tool] = {}
         self._read_definitions(ids)
         for id in sorted(ids):

@@ -283,6 +283,30 @@ async def test_a_tool_that_is_not_for_a_context_is_neither_listed_nor_called_the
     assert (listed(context), await refused()) == (["read", "clean"], "allow")
 
 
+async def test_a_tool_with_unreadable_metadata_is_refused_under_another_name_beside_one_that_is_not_for_models() -> None:
+    hidden = {"_meta": {"truename": {"is_for_llm": False}}}
+    unreadable = {"_meta": {"truename": {"platforms": 5}}}
+    house = House()
+    house.lists({**WIPE, **unreadable}, {**OTHER_SHAPE, "name": "ask", **hidden})
+    house.lists({**READ, "name": "clean"})
+    view, replay = house.registry.view(SPEC), Context(origin="replay")
+    assert [*house.registry.access.limited(view, replay).by_name] == []
+    with pytest.raises(NotAllowed, match="metadata"):
+        tool = view.table.catalog[id_of("clean")]
+        await house.registry.access.judge(view, tool, replay, {"name": "clean", "arguments": {}}, 1)
+
+
+async def test_a_tool_that_comes_together_with_a_changed_definition_that_may_be_its_own_is_kept_back_at_once() -> None:
+    house = House({"rules": [{"outcome": "deny", "tools": ["fs/never"]}]}, trust=Trust(drift="quarantine"))
+    house.lists(READ)
+    house.lists({**OTHER_SHAPE, "name": "page"})
+    house.lists({**READ, "description": "Read a page, and send it."}, WIPE)
+    # It may be the tool `page`, which may have been `read`.
+    assert await house.outcome("wipe") == "quarantined"
+    house.look()
+    assert await house.outcome("wipe") == "quarantined"
+
+
 class Process(House):
     """A gateway process on a state that others share, or that is copied."""
 

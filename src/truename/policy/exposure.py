@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from truename.identity import ToolId
     from truename.policy.call import Call, Context
 
-__all__ = ["Exposure", "read_metadata"]
+__all__ = ["Availability", "Exposure", "read_metadata"]
 
 _MOST: Final = 10_000
 _REMEDY: Final = "Correct it; invalid metadata is not used."
@@ -85,6 +85,15 @@ def _entry(glob: object, entry: object, errors: ConfigErrors) -> Mapping[str, ob
 
 
 _PLACES: Final = ("platform", "app")
+
+
+class Availability(NamedTuple):
+    """In which contexts a tool is available; ``doubt`` says why its metadata cannot be read."""
+
+    platforms: frozenset[str]
+    app: str
+    is_for_llm: bool
+    doubt: str
 
 
 class _Subject(NamedTuple):
@@ -149,6 +158,12 @@ class Exposure:
     def errors(self, tool: Tool | Call, formerly: tuple[ToolId, ...] = ()) -> Mapping[str, str]:
         """Return the errors in a tool's metadata by field; an error in a field that restricts the tool hides it."""
         return self._effective(_subject(tool, formerly)).errors
+
+    def availability(self, tool: Tool | Call, formerly: tuple[ToolId, ...] = ()) -> Availability:
+        """Return all that `visible` and `refusal` depend on, but the context: equal tools are available in the same."""
+        effective = self._effective(_subject(tool, formerly))
+        found = effective.metadata
+        return Availability(frozenset(found.platforms), found.app, found.is_for_llm, effective.doubt)
 
     def visible(self, tool: Tool | Call, context: Context, formerly: tuple[ToolId, ...] = ()) -> bool:
         """Return whether a tool may be listed and called in this context."""

@@ -289,15 +289,18 @@ class ServerRenames:
         """Return the new tool that an absent one probably became, None if none is proposed."""
         return next((one for one in self.book.proposals if one.old == old), None) if old is not None else None
 
-    def kept_back(self, tools: Iterable[Tool]) -> frozenset[ToolId]:
-        """Return those of these tools that are, or may be, one whose definition was rejected or is pending."""
+    def kept_back(self, tools: Iterable[Tool], unsettled: frozenset[ToolId] = frozenset()) -> frozenset[ToolId]:
+        """Return those of these tools that are, or may be, one whose definition was rejected or is pending.
+
+        So are definitions of ``unsettled``, which are not on record yet.
+        """
         found: dict[frozenset[ToolId], bool] = {frozenset(): False}
         kept = set()
         for tool in tools:
             perhaps = self.lineage(tool.id).perhaps
             if perhaps not in found:
                 # The new tools of one list share the set.
-                found[perhaps] = self._has_kept_back(perhaps)
+                found[perhaps] = not perhaps.isdisjoint(unsettled) or self._has_kept_back(perhaps)
             if found[perhaps]:
                 kept.add(tool.id)
         return frozenset(kept)
@@ -390,7 +393,7 @@ class ServerRenames:
     def _kind_of(self, tool: Tool, before: tuple[ToolId, ...]) -> Hashable:
         """Return what is equal for tools that rules, profiles and exposure do not tell apart."""
         policy, said = self._settings.policy, self._exposure.metadata_of(tool, before)
-        about: list[Hashable] = [tuple(sorted(said.platforms)), said.app, said.is_for_llm]
+        about: list[Hashable] = [self._exposure.availability(tool, before)]
         about += [name for name, profile in self._settings.profiles.items() if profile.shows(tool, said, before)]
         if policy is not None:
             claims = claims_of(tool)

@@ -27,7 +27,7 @@ from truename.trust.pins import BY_LOCK, ReviewedDefinitions
 from truename.trust.quarantine import pin_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 
     from truename.catalog import Tool
     from truename.config.trust import Handling, Trust
@@ -229,19 +229,11 @@ class Vetting:
         self._unread = unread = self._read_pins(tools, said)
         read = [tool for tool in tools if str(tool.id) not in unread] if unread else tools
         renamed = self._renamed(read)
-        if renamed:
-            read = [tool for tool in read if tool.id not in renamed]
-        said = {key: text for key, text in said.items() if f"{_SERVER}{key}" not in unread}
-        found = admit(
-            OfferedTools(read, said, self.digest_of),
-            self._book.pins(),
-            self._book.seen(),
-            self._trust,
-            lambda _: self._screen(read, there),
-            screen_text=self._screen_text,
-            reviewed=self._reviewed.digests,
-            ours=self._ours,
-        )
+        found = self._admitted(read, renamed, said, there)
+        unsettled = frozenset(one.id for one in (*found.notes, *found.rejected) if one.id is not None)
+        if unsettled and (more := self._renamed(read, unsettled)).keys() != renamed.keys():
+            # They are, or may be, tools whose definitions are pending or rejected from now on.
+            renamed, found = more, self._admitted(read, more, said, there)
         for tool in tools if unread else ():
             if str(tool.id) in unread:
                 # Nobody knows whether it is what was trusted. All others are compared with pins of their own.
@@ -251,12 +243,27 @@ class Vetting:
             self._keep_renamed(found, tool)
         return found
 
-    def _renamed(self, tools: Sequence[Tool]) -> Mapping[ToolId, Tool]:
+    def _admitted(
+        self, tools: Sequence[Tool], without: Container[ToolId], said: Mapping[str, str], there: Catalog
+    ) -> Quarantine:
+        read = [tool for tool in tools if tool.id not in without]
+        return admit(
+            OfferedTools(read, said, self.digest_of),
+            self._book.pins(),
+            self._book.seen(),
+            self._trust,
+            lambda _: self._screen(read, there),
+            screen_text=self._screen_text,
+            reviewed=self._reviewed.digests,
+            ours=self._ours,
+        )
+
+    def _renamed(self, tools: Sequence[Tool], unsettled: frozenset[ToolId] = frozenset()) -> Mapping[ToolId, Tool]:
         """Return the tools that are, or may be, tools that are kept back, under another name; nobody trusted them."""
         renames = self._renames
         if renames is None:
             return {}
-        pins, kept = self._book.pins(), renames.kept_back(tools)
+        pins, kept = self._book.pins(), renames.kept_back(tools, unsettled)
         held = (tool for tool in tools if tool.id in kept)
         return {tool.id: tool for tool in held if (pin := pins.get(str(tool.id))) is None or not pin.by}
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from truename.cache import LRUCache
 from truename.catalog.globs import fits
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from truename.gateway.views.view import View
     from truename.identity import ToolId
     from truename.policy import Exposure, Policy
+    from truename.policy.exposure import Availability
     from truename.policy.lineage import Lineage, LineageOf
-
-    _Said = tuple[frozenset[str], str, bool, frozenset[Any]]
 
 __all__ = ["VisibilityIndex"]
 
@@ -42,7 +41,7 @@ class VisibilityIndex:
         self._lineage = lineage
         self._former = former_ids(view.table.ledger)
         # The tools by what is said of them.
-        self._alike: dict[_Said, dict[ToolId, None]] = {}
+        self._alike: dict[Availability, dict[ToolId, None]] = {}
         # By tool what it perhaps is, if it is judged as that; the new tools of one list share it.
         self._perhaps: dict[ToolId, Lineage] = {}
         self._group(view.table)
@@ -60,13 +59,11 @@ class VisibilityIndex:
             if (lineage := self._lineage(id)).judged_as:
                 self._perhaps[id] = lineage
         said = {*groups, *(self._said_of(one) for lineage in {*self._perhaps.values()} for one in lineage.judged_as)}
-        self._platforms = {platform for platforms, *_ in said for platform in platforms}
-        self._apps = {app for _, app, *_ in said}
+        self._platforms = frozenset[str]().union(*(one.platforms for one in said))
+        self._apps = {one.app for one in said}
 
-    def _said_of(self, tool: Tool) -> _Said:
-        before = self._former(tool.id)
-        said, faults = self._exposure.metadata_of(tool, before), self._exposure.errors(tool, before)
-        return frozenset(said.platforms), said.app, said.is_for_llm, frozenset(faults)
+    def _said_of(self, tool: Tool) -> Availability:
+        return self._exposure.availability(tool, self._former(tool.id))
 
     def changed(self, view: View, changed: Collection[ToolId]) -> VisibilityIndex:
         """Return the index of the view that this one became, in which these tools are gone, new or others."""

@@ -283,7 +283,7 @@ async def test_a_tool_that_is_not_for_a_context_is_neither_listed_nor_called_the
     assert (listed(context), await refused()) == (["read", "clean"], "allow")
 
 
-async def test_a_tool_with_unreadable_metadata_is_refused_under_another_name_beside_one_that_is_not_for_models() -> None:
+async def test_what_may_be_a_tool_with_unreadable_metadata_is_refused_as_that_whatever_else_it_may_be() -> None:
     hidden = {"_meta": {"truename": {"is_for_llm": False}}}
     unreadable = {"_meta": {"truename": {"platforms": 5}}}
     house = House()
@@ -291,8 +291,8 @@ async def test_a_tool_with_unreadable_metadata_is_refused_under_another_name_bes
     house.lists({**READ, "name": "clean"})
     view, replay = house.registry.view(SPEC), Context(origin="replay")
     assert [*house.registry.access.limited(view, replay).by_name] == []
+    tool = view.table.catalog[id_of("clean")]
     with pytest.raises(NotAllowed, match="metadata"):
-        tool = view.table.catalog[id_of("clean")]
         await house.registry.access.judge(view, tool, replay, {"name": "clean", "arguments": {}}, 1)
 
 

@@ -97,31 +97,21 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(_text(item) for item in value)
 
 
-def _globs(value: object) -> tuple[str, ...]:
-    globs = _texts(value)
-    for glob in globs:
-        if fault := glob_error(glob):
-            message = f"{excerpt(glob)} cannot match any tool: {fault}"
-            raise ValueError(message)
-    return globs
+def _glob_reader(error_of: Callable[[str], str], fact: str = "") -> _Reader:
+    """Return a reader of globs; ``error_of`` returns why a glob cannot match anything, ``fact`` says what."""
+
+    def read(value: object) -> tuple[str, ...]:
+        globs = _texts(value)
+        for glob in globs:
+            if problem := error_of(glob):
+                message = f"{excerpt(glob)}{fact}: {problem}"
+                raise ValueError(message)
+        return globs
+
+    return read
 
 
-def _principals(value: object) -> tuple[str, ...]:
-    globs = _texts(value)
-    for glob in globs:
-        if fault := principal_error(glob):
-            message = f"{excerpt(glob)}: {fault}"
-            raise ValueError(message)
-    return globs
-
-
-def _registry_globs(value: object) -> tuple[str, ...]:
-    globs = _texts(value)
-    for glob in globs:
-        if fault := registry_glob_error(glob):
-            message = f"{excerpt(glob)} cannot match any name in the MCP registry: {fault}"
-            raise ValueError(message)
-    return globs
+_globs: Final = _glob_reader(glob_error, " cannot match any tool")
 
 
 def _hints(value: object) -> Mapping[str, bool]:
@@ -155,13 +145,13 @@ TERMS: Final[Mapping[str, Term]] = MappingProxyType(
         "but": Term(_globs, "texts", "Globs on tool ids to which it does not apply.", "except"),
         "servers": Term(_texts, "texts", "Globs on ids of servers."),
         "registry_names": Term(
-            _registry_globs,
+            _glob_reader(registry_glob_error, " cannot match any name in the MCP registry"),
             "texts",
             "Globs on names in the MCP registry, in any case: servers with a `registry_name` that matches.",
         ),
         "upstream": Term(_texts, "texts", "Globs on the server's own names of tools."),
         "annotations": Term(_hints, "annotations", "Annotations that the tool has, as readOnlyHint = false."),
-        "principals": Term(_principals, "texts", "Globs on principals."),
+        "principals": Term(_glob_reader(principal_error), "texts", "Globs on principals."),
         "agents": Term(
             _texts,
             "texts",

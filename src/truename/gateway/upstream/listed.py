@@ -104,11 +104,8 @@ class Listed(Lazy):
             announced.change()
             await announced.read()
 
-    def look_again(self, after: float = 0.0) -> None:
-        """Have the lists read anew: something of them is no more so, or they were last read so many seconds ago.
-
-        Nothing announces that skills changed.
-        """
+    def look_again(self, after: float) -> None:
+        """Have the lists read again if they were read so many seconds ago: nothing announces that skills changed."""
         if self._connection is not None and time.monotonic() - self._read_at >= after:
             self._read_at = time.monotonic()
             self._is_looking = True

@@ -11,8 +11,8 @@ import anyio
 import pytest
 
 from tests.console.conftest import serving
+from truename.console.fair_semaphore import MOST_WAITING, FairSemaphore
 from truename.console.refusals import RefusedError
-from truename.console.turns import MOST_WAITING, Turns
 from truename.trust.approval_decisions import ApprovalDecisions
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def anyio_backend() -> str:
 
 
 async def test_each_person_who_waits_has_the_next_turn_after_one_of_each_other_person() -> None:
-    turns, gate, order = Turns(1), threading.Event(), []
+    turns, gate, order = FairSemaphore(1), threading.Event(), []
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(turns.run, "eve", gate.wait)
         await anyio.wait_all_tasks_blocked()
@@ -43,7 +43,7 @@ async def test_each_person_who_waits_has_the_next_turn_after_one_of_each_other_p
 
 
 async def test_of_one_person_so_many_wait_and_the_next_is_refused_and_nobody_else_is() -> None:
-    turns, gate, done = Turns(2), threading.Event(), []
+    turns, gate, done = FairSemaphore(2), threading.Event(), []
     async with anyio.create_task_group() as tasks:
         for _ in range(2 + MOST_WAITING):
             tasks.start_soon(turns.run, "eve", gate.wait)
@@ -65,7 +65,7 @@ def failing() -> None:
 
 @pytest.mark.parametrize("make", [failing, lambda: None])
 async def test_a_turn_is_handed_on_whatever_becomes_of_it(make: Callable[[], None]) -> None:
-    turns = Turns(1)
+    turns = FairSemaphore(1)
     for _ in range(3):
         try:
             await turns.run("ann", make)
@@ -76,7 +76,7 @@ async def test_a_turn_is_handed_on_whatever_becomes_of_it(make: Callable[[], Non
 
 
 async def test_who_leaves_while_waiting_takes_no_turn() -> None:
-    turns, gate = Turns(1), threading.Event()
+    turns, gate = FairSemaphore(1), threading.Event()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(turns.run, "eve", gate.wait)
         await anyio.wait_all_tasks_blocked()
@@ -91,7 +91,7 @@ async def test_who_leaves_while_waiting_takes_no_turn() -> None:
 
 
 async def test_who_leaves_at_the_moment_of_their_turn_hands_it_on() -> None:
-    turns, gate = Turns(1), threading.Event()
+    turns, gate = FairSemaphore(1), threading.Event()
 
     async def first(leaving: asyncio.Task[int]) -> None:
         await turns.run("eve", gate.wait)
@@ -122,14 +122,14 @@ async def test_who_sends_many_decisions_keeps_nobody_else_from_deciding(
     order: list[str] = []
     came: list[str] = []
     gate = threading.Event()
-    find, turn = ApprovalDecisions.pending, Turns.turn
+    find, turn = ApprovalDecisions.pending, FairSemaphore.turn
 
     def looked_up(self: ApprovalDecisions, key: str) -> PendingCall | None:
         order.append(key)
         gate.wait()
         return find(self, key)
 
-    def noted(self: Turns, whose: str) -> AbstractAsyncContextManager[None]:
+    def noted(self: FairSemaphore, whose: str) -> AbstractAsyncContextManager[None]:
         came.append(whose)
         return turn(self, whose)
 
@@ -137,7 +137,7 @@ async def test_who_sends_many_decisions_keeps_nobody_else_from_deciding(
         said = {"answer": "grant", "scope": "call"}
         many, one = {**said, "csrf": await eve.csrf()}, {**said, "csrf": await ann.csrf()}
         monkeypatch.setattr(ApprovalDecisions, "pending", looked_up)
-        monkeypatch.setattr(Turns, "turn", noted)
+        monkeypatch.setattr(FairSemaphore, "turn", noted)
         async with anyio.create_task_group() as tasks:
             for number in range(20):
                 tasks.start_soon(partial(eve.post, f"/console/approvals/eve{number}/decision", **many))

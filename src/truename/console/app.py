@@ -18,6 +18,7 @@ from starlette.routing import Match, Route
 
 from truename.auth.sealed_values import SealedValues
 from truename.config.console import ROLES
+from truename.console.fair_semaphore import FairSemaphore
 from truename.console.forms import own_form
 from truename.console.login import LOGIN_ROUTES, ConsoleLogin
 from truename.console.name_previews import NamePreviews
@@ -30,7 +31,6 @@ from truename.console.rendering import HEADERS, asset, has_htmx, render
 from truename.console.secret_texts import SecretTexts
 from truename.console.sessions import BrowserSession, BrowserSessions
 from truename.console.tool_rows import ToolRows
-from truename.console.turns import Turns
 from truename.errors import StoreError, TruenameError
 from truename.gateway.http.routes import ALL_BELOW
 from truename.gateway.http.routes import Route as GatewayRoute
@@ -101,8 +101,8 @@ class Console:
         self._near = NearNames()
         self._secrets = gateway.config, SecretTexts(gateway.config)
         self._mark = partial(values.mark, "console form")
-        self._deciding = Turns(1)
-        self._turns = Turns(_MOST_COMPUTING)
+        self._deciding = FairSemaphore(1)
+        self._computing = FairSemaphore(_MOST_COMPUTING)
         self._sessions = BrowserSessions(values, front.authenticators, is_secure=front.here.startswith("https://"))
         self._login = ConsoleLogin(gateway, front, self._sessions, values)
         self._routes = [(Route(f"{ROOT}{one.path}", lambda _: None, methods=[one.method]), one) for one in ROUTES]
@@ -161,7 +161,7 @@ class Console:
             near=self._near,
             secrets=self._secret_texts(),
             deciding=self._deciding,
-            turns=self._turns,
+            computing=self._computing,
             here=self._here,
             mark=self._mark,
             session=session,

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from truename.config.console import Role
+    from truename.console.fair_semaphore import FairSemaphore
     from truename.console.name_previews import NamePreviews
     from truename.console.near_names import NearNames
     from truename.console.recent_calls import RecentCalls
     from truename.console.secret_texts import SecretTexts
     from truename.console.sessions import BrowserSession
     from truename.console.tool_rows import ToolRows
-    from truename.console.turns import Turns
     from truename.gateway import Gateway
 
 __all__ = ["Page", "PageHandler", "PageRequest", "PageRoute"]
@@ -34,7 +34,7 @@ class PageRequest:
 
     ``secrets`` hides secrets in texts, ``deciding`` keeps decisions one after the other, ``here`` is the gateway's URL.
     ``mark`` returns what a form carries for a content that it decides on and that the person may not see in full.
-    ``turns`` is for the threads of what takes long: more at once would keep the event loop from its turn.
+    ``computing`` limits the threads of what takes long: more at once would keep the event loop from its turn.
     ``form`` has the fields of a change, and is None for a page.
     """
 
@@ -44,8 +44,8 @@ class PageRequest:
     tools: ToolRows
     near: NearNames
     secrets: SecretTexts
-    deciding: Turns
-    turns: Turns
+    deciding: FairSemaphore
+    computing: FairSemaphore
     here: str
     mark: Callable[[object], str]
     session: BrowserSession
@@ -56,7 +56,7 @@ class PageRequest:
 
     async def computed(self, make: Callable[[], Made]) -> Made:
         """Return what takes long to make, in a thread, when it is this person's turn. Raises `RefusedError`."""
-        return await self.turns.run(self.session.principal.key, make)
+        return await self.computing.run(self.session.principal.key, make)
 
     def decides(self) -> AbstractAsyncContextManager[None]:
         """Return a block for a decision of this person: others wait until it ends. Raises `RefusedError`."""

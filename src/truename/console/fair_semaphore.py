@@ -1,4 +1,4 @@
-"""Run what takes long in few threads, and let people take turns: whoever asks for much waits behind themselves."""
+"""Limit how much is done at once, and let people take turns: whoever asks for much waits behind themselves."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from truename.console.refusals import RefusedError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-__all__ = ["Turns"]
+__all__ = ["FairSemaphore"]
 
 Made = TypeVar("Made")
 MOST_WAITING: Final = 32
 _TOO_MANY: Final = "You have asked for too many pages at once. Wait a moment, and reload."
 
 
-class Turns:
+class FairSemaphore:
     """At most ``places`` have their turn at once; of those who wait, each person's first one is next in turn.
 
     Of one person at most ``MOST_WAITING`` wait; the next ones are refused.

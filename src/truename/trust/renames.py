@@ -14,7 +14,7 @@ from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from truename.errors import InvalidToolId
 from truename.identity import ToolId
@@ -178,6 +178,14 @@ class ArrivedTool:
         return self.server == other.server and self.id != other.id and other.was_away_at(self.number)
 
 
+class _KnownSuspects(NamedTuple):
+    """The suspects that were found in one reading, by server, place in the order, and whether the new tool is open."""
+
+    departed: Mapping[str, tuple[DepartedTool, ...]]
+    arrived: Mapping[ToolId, ArrivedTool]
+    found: dict[tuple[str, int, bool], tuple[DepartedTool, ...]]
+
+
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
@@ -206,8 +214,7 @@ class RenameStore(SharedStore):
         # What was read last, by row: nearly all rows are the same ones the next time.
         self._gone: Mapping[tuple[Any, ...], DepartedTool] = {}
         self._come: Mapping[tuple[Any, ...], ArrivedTool] = {}
-        # The suspects of new tools by server, place in the order, and whether they are open; of what was read last.
-        self._suspects: dict[tuple[str, int, bool], tuple[DepartedTool, ...]] = {}
+        self._suspects = _KnownSuspects(self.departed, self.arrived, {})
         super().__init__(open_database(where, SCHEMA, readonly=readonly))
 
     def expect(self, servers: Iterable[str]) -> None:
@@ -240,11 +247,16 @@ class RenameStore(SharedStore):
         """
         if not new.is_open and (new.word != "accepted" or new.by):
             return ()
-        known, place = self._suspects, (new.server, new.number, new.is_open)
-        if (found := known.get(place)) is None:
-            became = frozenset(one.old for one in self.accepted) if not new.is_open else frozenset[ToolId | None]()
-            away = (one for one in self.departed.get(new.server, ()) if one.was_away_at(new.number))
-            found = known[place] = tuple(one for one in away if one.id not in became)
+        departed, arrived, place = self.departed, self.arrived, (new.server, new.number, new.is_open)
+        known = self._suspects
+        if known.departed is not departed or known.arrived is not arrived:
+            # Another thread may be reading the record: what is found of one reading is never taken for another's.
+            known = self._suspects = _KnownSuspects(departed, arrived, {})
+        if (found := known.found.get(place)) is None:
+            accepted = () if new.is_open else (one.old for one in arrived.values() if one.word == "accepted")
+            became = frozenset(accepted)
+            away = (one for one in departed.get(new.server, ()) if one.was_away_at(new.number))
+            found = known.found[place] = tuple(one for one in away if one.id not in became)
         return tuple(one for one in found if one.id != new.id)
 
     def note(
@@ -472,7 +484,7 @@ class RenameStore(SharedStore):
                 departed[one.server].append(one)
             self.departed = {server: tuple(several) for server, several in departed.items()}
             self.arrived = {one.id: one for one in come.values()}
-            self._gone, self._come, self._suspects = gone, come, {}
+            self._gone, self._come = gone, come
             self._is_current = True
 
     def _rows(self, table: str, columns: Sequence[str], order: str) -> Iterator[tuple[Any, ...]]:

@@ -281,7 +281,8 @@ class ServerRenames:
         withdrawn = self._ledger.scoped("").withdrawn
         pending = {one.id: one for one in self.book.arrived.values() if one.is_open and not one.is_reopening}
         for name, standing in list(withdrawn.items()) if pending else ():
-            one = pending.get(standing.id) if standing.status == "redirected" else None
+            target = standing.id if standing.status == "redirected" else None
+            one = None if target is None else pending.get(target)
             if one is not None and any(str(old.id) == name for old in self.book.suspects(one)):
                 self.book.reject(one.id, by="", word="renamed")
 

@@ -242,8 +242,15 @@ import os, signal, sys
 from truename.trust import rename_decisions
 rename_decisions.complete_decisions = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 from truename.cli import main
-main(["renames", "accept", "fs/page", "--config", sys.argv[1]])
+main(["renames", sys.argv[2], "fs/page", "--config", sys.argv[1]])
 """
+
+
+def killed(command: str, tmp_path: Path) -> None:
+    """Run a command that is killed when its decision is on record, and the ledger does not follow it yet."""
+    words = [sys.executable, "-c", _KILLED, str(tmp_path / "truename.toml"), command]
+    done = subprocess.run(words, check=False, env=dict(os.environ), timeout=60)
+    assert done.returncode == -signal.SIGKILL
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no such signal")
@@ -251,12 +258,26 @@ def test_a_command_that_is_killed_between_its_two_steps_is_completed_by_the_gate
     renamed: Callable[..., Config], tmp_path: Path
 ) -> None:
     config = renamed((READ,), (PAGE,))
-    file = str(tmp_path / "truename.toml")
-    killed = subprocess.run([sys.executable, "-c", _KILLED, file], check=False, env=dict(os.environ), timeout=60)
-    assert killed.returncode == -signal.SIGKILL
+    killed("accept", tmp_path)
     assert standing(config, "fs@1/read@1") is None
     renamed((PAGE,))
     assert standing(config, "fs@1/read@1").id == ToolId.parse("fs/page")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no such signal")
+@pytest.mark.parametrize("then", ["undo", "reject", "a gateway"])
+def test_a_killed_undo_is_completed_by_the_next_command_or_gateway(
+    renamed: Callable[..., Config], run: Run, tmp_path: Path, then: str
+) -> None:
+    config = renamed((READ,), (PAGE,))
+    assert run("renames", "accept", "fs/page", "--config", "truename.toml").status == 0
+    killed("undo", tmp_path)
+    assert standing(config, "fs@1/read@1").id == ToolId.parse("fs/page")
+    if then == "a gateway":
+        renamed((PAGE,))
+    else:
+        assert run("renames", then, "fs/page", "--config", "truename.toml").status == 0
+    assert standing(config, "fs@1/read@1").id == ToolId.parse("fs/read")
 
 
 def test_a_record_that_somebody_damaged_is_refused(renamed: Callable[..., Config], run: Run) -> None:

@@ -260,6 +260,25 @@ def test_an_interrupted_undoing_leaves_no_redirect_once_somebody_decides_otherwi
         assert ledger.scoped("").withdrawn["fs@1/wipe@1"].id == tool("wipe")
 
 
+def test_nobody_decides_on_a_tool_whose_redirect_is_left_of_another_decision(place: StateLocation) -> None:
+    ledger = Ledger.memory()
+    with RenameStore(place) as book, RenameStore(place) as late:
+        fs = Server(book)
+        fs.lists("wipe", "read")
+        fs.lists("clean")
+        RenameDecisions(book, ledger).accept(tool("clean"), tool("wipe"), by="ann", until="")
+        late.refresh()
+        book.reopen(tool("clean"))
+        book.propose([tool("clean")], [proposal("read", "clean")], digest)
+        book.accept_proposals(book.proposals, until="")
+        assert book.arrived[tool("clean")].word == "proposed"
+        # This one has not read that the decision is being taken back.
+        decisions = RenameDecisions(late, ledger)
+        assert decisions.accept(tool("clean"), tool("read"), by="ben", until="") is None
+        assert decisions.accept(tool("clean"), tool("read"), by="ben", until="") is not None
+        assert ledger.scoped("").withdrawn["fs@1/wipe@1"].id == tool("wipe")
+
+
 def test_a_gateway_completes_an_undoing_that_was_interrupted(place: StateLocation) -> None:
     ledger = Ledger.memory()
     with RenameStore(place) as book, RenameStore(place) as gateway:

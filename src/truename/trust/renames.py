@@ -403,7 +403,9 @@ class RenameStore(SharedStore):
         shown: ArrivedTool | None = None,
     ) -> bool:
         one = self._current(data, new)
-        if one is None or (digest and one.digest != digest) or (shown is not None and one != shown):
+        if one is None or one.is_reopening or (digest and one.digest != digest):
+            return False
+        if shown is not None and one != shown:
             return False
         if not by and not one.is_open:
             return False
@@ -430,7 +432,7 @@ class RenameStore(SharedStore):
         """Record that a new tool is none of those that left; None if it is not pending any more, or not as `shown`."""
         with self._lock, self._change() as data:
             one = self._current(data, new)
-            if one is None or not one.is_open or (digest and one.digest != digest):
+            if one is None or not one.is_open or one.is_reopening or (digest and one.digest != digest):
                 return None
             if shown is not None and one != shown:
                 return None
@@ -440,7 +442,8 @@ class RenameStore(SharedStore):
     def reopen(self, new: ToolId) -> ArrivedTool | None:
         """Take a decision back: nobody decided on the tool. Return what was decided, None if there was nothing.
 
-        It is `is_reopening` until `reopened` says that no redirect is left; a rejection has none.
+        It is `is_reopening` until `reopened` says that no redirect is left, and nobody decides on it until then. A
+        rejection has no redirect.
         """
         with self._lock, self._change() as data:
             one = self._current(data, new)

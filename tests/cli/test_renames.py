@@ -196,6 +196,37 @@ def test_certain_ones_are_accepted_together_and_the_rest_rejected(renamed: Calla
     assert run("renames", "list", "truename.toml").status == 0
 
 
+def test_an_old_id_means_the_tool_that_it_may_be_now_and_not_one_that_it_was_said_not_to_be(
+    renamed: Callable[..., Config], run: Run
+) -> None:
+    def decided(word: str, text: str) -> tuple[int, str]:
+        done = run("renames", word, text, "--config", "truename.toml")
+        return done.status, " ".join((done.out + done.err).split())
+
+    page = {**PAGE, "description": "Read a page of one book aloud."}
+    renamed((READ,), (page,))
+    assert decided("reject", "fs/page")[0] == 0
+    renamed((page, {**READ, "name": "leaf"}))
+    with RenameStore(Config(path=Path("truename.toml")).state_location(), readonly=True) as book:
+        assert {one.id.tool: (one.word, one.old is None) for one in book.arrived.values()} == {
+            "page": ("rejected", False),
+            "leaf": ("proposed", False),
+        }
+
+    assert decided("accept", "fs/read") == (0, "Accepted fs@1/leaf@1")
+    assert decided("undo", "fs/read") == (0, "Undone fs@1/leaf@1")
+
+
+def test_a_decision_of_which_a_part_has_no_effect_is_told_by_the_exit_status(
+    renamed: Callable[..., Config], run: Run
+) -> None:
+    renamed((READ, SORT), (PAGE, {**SORT, "name": "order"}))
+    assert run("renames", "accept", "fs/page", "--config", "truename.toml").status == 0
+    done = run("renames", "undo", "fs/page", "fs/order", "--config", "truename.toml", "--json")
+
+    assert (done.status, done.document) == (1, {"undone": ["fs@1/page@1"], "unchanged": ["fs@1/order@1"]})
+
+
 def test_nothing_hostile_reaches_a_terminal(renamed: Callable[..., Config], run: Run) -> None:
     renamed((READ, SORT), (PAGE, ODD))
     for words in (("list", "truename.toml"), ("reject", "--all", "--config", "truename.toml")):

@@ -31,6 +31,7 @@ _ALIKE: Final = 0.6
 _MOST_REASONS: Final = 3
 _SHOWN: Final = 12
 _ALL: Final = "`truename renames list` shows all."
+_ACCEPTED: Final = "accepted"
 _STATES: Final = {"new": "undecided", "renamed": "redirected"}
 Tools = Annotated[str, Parameter(help="A tool by its new id or its old one, as fs@1/read@1.")]
 Was = Annotated[
@@ -188,10 +189,19 @@ def _one(book: RenameStore, text: str) -> ArrivedTool:
         id = ToolId.parse(text)
     except InvalidToolId:
         raise _unknown(book, text, "Write it as fs@1/read@1.") from None
-    found = book.arrived.get(id) or next((one for one in book.arrived.values() if one.old == id), None)
-    if found is None:
+    return book.arrived.get(id) or _successor(book, id, text)
+
+
+def _successor(book: RenameStore, old: ToolId, text: str) -> ArrivedTool:
+    """Return the new tool that a former one became or probably became; else the only one that was proposed as it."""
+    known = [one for one in book.arrived.values() if one.old == old]
+    found = [one for one in known if one.is_open or one.word == _ACCEPTED] or known
+    if not found:
         raise _unknown(book, text)
-    return found
+    if len(found) > 1:
+        listed = ", ".join(str(one.id) for one in found[:_MOST])
+        raise UsageError(fact=f"{old} is the old id of {len(found):,} tools", advice=f"Name one of them: {listed}.")
+    return found[0]
 
 
 def _unknown(book: RenameStore, text: str, advice: str = "") -> UsageError:
@@ -285,7 +295,7 @@ def _told(done: Sequence[tuple[ArrivedTool, bool]], what: str, digest: str | Non
                 show(f"{one.id} was left unchanged: {_unchanged(one, what, digest)}.")
         if not done:
             show(f"No rename waits for a decision, so nothing was {what}. {_ALL}")
-    return 0 if made else EXIT_FINDINGS
+    return 0 if made and all(is_done for _, is_done in done) else EXIT_FINDINGS
 
 
 def _unchanged(one: ArrivedTool, what: str, digest: str | None) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.cli.conftest import fake
 
 if TYPE_CHECKING:
@@ -38,3 +40,12 @@ def test_the_doctor_tells_it_with_its_place(run: Run, configure: Callable[..., P
         {"server": "files", "file": str(path), "line": 1, "registry_name": NAME}
     ]
     assert NAME in run("doctor", path).out
+
+
+@pytest.mark.parametrize("table", ["mcpServers", "servers"])
+def test_the_doctor_tells_the_place_of_an_entry_in_either_table(run: Run, tmp_path: Path, table: str) -> None:
+    path = tmp_path / "truename.toml"
+    path.write_text(f'[truename]\n\n[{table}.files]\nurl = "http://127.0.0.1:9/mcp"\nregistry_name = "{NAME}"\n')
+    outcome = run("doctor", path, "--json")
+
+    assert [one["line"] for one in outcome.document["registry_names"]] == [3]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from truename import Catalog, Ledger, project
+from truename.editing import Document
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -345,6 +346,28 @@ def test_fix_needs_no_directory_for_originals_if_no_name_is_old(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
     assert run("lint", ".claude", "--beside", dumped, "--fix").status == 0
+
+
+def test_the_servers_of_a_directory_are_read_once_for_all_projects_below(
+    run: Run, tmp_path: Path, dumped: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, ".mcp.json", {"mcpServers": {"git": {"command": "x"}}})
+    read: list[str] = []
+    whole = Document.read
+
+    def counted(path: Path, format_: str) -> Document:
+        read.append(path.name)
+        return whole(path, format_)
+
+    monkeypatch.setattr(Document, "read", counted)
+    counts = []
+    for number in range(1, 9):
+        put(tmp_path, f"skills/{number}/SKILL.md", agent("mcp__git__comit"))
+        read.clear()
+        assert len(told(run("lint", "skills", "--beside", dumped, "--json"))) == number
+        counts.append(read.count(".mcp.json"))
+
+    assert set(counts) == {counts[0]}
 
 
 def test_a_name_that_one_of_several_gateways_has_exists(run: Run, tmp_path: Path) -> None:

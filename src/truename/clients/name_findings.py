@@ -83,12 +83,15 @@ class JudgedFile:
 def judge_files(files: Iterable[NamedFile], known: ExistingTools, servers: ProjectServers) -> Iterator[JudgedFile]:
     """Judge the names in all files, in the order of each text."""
     budget = JudgingBudget()
-    clients: dict[tuple[str, Path], ClientNames] = {}
+    clients: dict[object, ClientNames] = {}
 
     def client(row: ConfigFile | None, root: Path) -> ClientNames:
-        key = ("" if row is None else row.client, root)
+        name = "" if row is None else row.client
+        entries = servers.of(name, root)
+        # Most projects below a directory have its servers and no others: these are the same objects.
+        key = (name, *((server, id(entry)) for server, entry in entries.items()))
         if key not in clients:
-            clients[key] = ClientNames(row, root, known, servers, budget)
+            clients[key] = ClientNames(row, entries, known, budget)
         return clients[key]
 
     for one in files:

@@ -18,12 +18,11 @@ from truename.naming.suggest import NameSuggester
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from truename.clients.existing_tools import ExistingTools, ReachedTools
     from truename.clients.kept_names import KeptSpelling
-    from truename.clients.named_files import ProjectServers
     from truename.clients.table import ConfigFile
+    from truename.config import ServerConfig
 
 __all__ = ["FINE", "IN_TEXT", "LONGEST", "MARK", "NOT_JUDGED", "ClientNames", "JudgingBudget", "NameVerdict"]
 
@@ -166,17 +165,16 @@ class JudgingBudget:
 
 
 class ClientNames:
-    """The names that one client sees in one project."""
+    """The names that one client sees in projects with these entries of servers."""
 
     def __init__(
-        self, row: ConfigFile | None, root: Path, known: ExistingTools, servers: ProjectServers, budget: JudgingBudget
+        self, row: ConfigFile | None, entries: Mapping[str, ServerConfig], known: ExistingTools, budget: JudgingBudget
     ) -> None:
-        client, self.dialect = (row.client, row.dialect) if row is not None else ("", _CLAUDE)
+        self.dialect = _CLAUDE if row is None else row.dialect
         self._known, self._budget = known, budget
         self.servers: dict[str, ClientServerTools] = {}
         self._starts: dict[str, _Starts] = {}
         reached: dict[str, dict[str, tuple[str, str]]] = {}
-        entries = servers.of(client, root)
         for key, entry in entries.items():
             if is_gateway(entry):
                 shown = known.behind(entry, self.dialect)

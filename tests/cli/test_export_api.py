@@ -230,7 +230,7 @@ def test_an_answer_that_is_not_http_is_an_error_of_the_gateway(run: Run, dump: P
 
         thread = Thread(target=respond, daemon=True)
         thread.start()
-        url = "http://127.0.0.1:{}".format(server.getsockname()[1])
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
         outcome = run("export", dump, "--to", "litellm", "--url", url, "--apply")
         thread.join()
 

@@ -370,6 +370,16 @@ def test_the_servers_of_a_directory_are_read_once_for_all_projects_below(
     assert set(counts) == {counts[0]}
 
 
+def test_a_project_beside_the_working_directory_has_servers_of_its_own(
+    run: Run, tmp_path: Path, gateway: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, "here/.mcp.json", (tmp_path / ".mcp.json").read_bytes())
+    put(tmp_path, "there/.claude/agents/a.md", agent("mcp__git__push"))
+    monkeypatch.chdir(tmp_path / "here")
+
+    assert told(run("lint", "../there", "--beside", gateway, "--json")) == []
+
+
 def test_a_name_that_one_of_several_gateways_has_exists(run: Run, tmp_path: Path) -> None:
     for key in ("git", "hg"):
         put(tmp_path, f"{key}.toml", f'[mcpServers.{key}]\ncommand = "x"\n')

@@ -189,9 +189,17 @@ def _files(naming: Sequence[str], exclude: Sequence[str]) -> list[tuple[Path, Pa
         below = (file for file in find_named_files(directory) if not is_excluded(file, directory, exclude))
         found += ((file, directory) for file in below)
     once: dict[Path, tuple[Path, Path | None]] = {}
-    for file, inside in sorted(found, key=lambda one: one[0].is_symlink()):
+    for file, inside in sorted(found, key=lambda one: _is_link(one[0])):
         once.setdefault(_target(file), (file, inside))
     return list(once.values())
+
+
+def _is_link(path: Path) -> bool:
+    try:
+        return path.is_symlink()
+    except OSError:
+        # Reading it will report the error.
+        return False
 
 
 def _target(path: Path) -> Path:

@@ -21,6 +21,7 @@ from truename.clients.server_entries import entries_of, read_entry
 from truename.clients.table import config_files, name_files
 from truename.editing import Document
 from truename.errors import ConfigError
+from truename.files import absolute
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -189,8 +190,8 @@ def _is_searched(directory: Path) -> bool:
 
 def read_named_file(path: Path, servers: ProjectServers, inside: Path | None = None) -> NamedFile:
     """Read one file. With ``inside``, a link to a file outside of that directory is a problem."""
-    above, rows = _rows_of(path.absolute())
-    root = _root_of(path.absolute()) if above is None else above
+    above, rows = _rows_of(absolute(path))
+    root = _root_of(absolute(path)) if above is None else above
     try:
         text = _text(path, inside)
         if not rows or rows[0].format == _MARKDOWN:

@@ -17,6 +17,7 @@ from tests.cli.conftest import HOSTILE
 from tests.gateway.staged import Stage
 from truename import ToolId
 from truename.config import Config
+from truename.errors import StoreError
 from truename.ledger import open_ledger
 from truename.trust import PinStore
 from truename.trust.rename_decisions import redirect_accepted
@@ -185,6 +186,25 @@ def test_of_two_who_decide_at_once_the_first_does(
     with RenameStore(config.state_location()) as book:
         assert [(one.word, one.by) for one in book.arrived.values()] == [(meanwhile, "ben")]
     assert not Path("log").exists()
+
+
+def test_decisions_before_an_error_are_in_the_audit_log(
+    renamed: Callable[..., Config], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renamed((READ, SORT), (PAGE, {**SORT, "name": "order"}))
+    Path("truename.toml").write_text('[audit]\npath = "log"\n[mcpServers.fs]\ncommand = "fs"\n')
+    whole = RenameStore.reject
+
+    def once(book: RenameStore, new: ToolId, **more: Any) -> object:
+        if new.tool == "order":
+            raise StoreError(file="names.db", key="", problem="it is locked", remedy="Repeat it.", code="busy")
+        return whole(book, new, **more)
+
+    monkeypatch.setattr(RenameStore, "reject", once)
+    assert run("renames", "reject", "fs/page", "fs/order", "--config", "truename.toml").status != 0
+
+    records = [json.loads(line) for file in Path("log").rglob("*.jsonl") for line in file.read_text().splitlines()]
+    assert [one["tool"] for one in records if one.get("what") == "rename_rejected"] == ["fs@1/page@1"]
 
 
 def test_certain_ones_are_accepted_together_and_the_rest_rejected(renamed: Callable[..., Config], run: Run) -> None:

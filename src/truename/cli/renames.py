@@ -1,6 +1,6 @@
 """`truename renames`: list, accept, reject and undo renames that servers made."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -16,7 +16,7 @@ from truename.cli._options import GatewayConfig, JsonOutput
 from truename.cli._rendering import print_json, print_table, say, show, shown_time, styled
 from truename.cli._sources import configuration
 from truename.config import Config as ServeConfig
-from truename.errors import InvalidToolId, excerpt
+from truename.errors import InvalidToolId, TruenameError, excerpt
 from truename.files.user import whoami
 from truename.identity import ToolId
 from truename.ledger import open_ledger
@@ -102,15 +102,16 @@ def accept(
         found = _chosen(book, tools, "--certain", certain=certain)
         if was is not None and len(found) != 1:
             raise UsageError(fact="--was is about one new tool", advice="Name one.")
-        pairs = [(one, _old_of(one, book, was)) for one in found]
-        about = [{**about_rename(one), "old": str(old), "until": until} for one, old in pairs]
-        with audited(said, "name", "rename_accepted", about) as records, _decisions(said, book) as decisions:
-            by, said_of = whoami(), digest or ""
-            done = [
-                (one, decisions.accept(one.id, old, by=by, until=until, digest=said_of, shown=one) is not None)
-                for one, old in pairs
-            ]
-            keep_done(records, [is_done for _, is_done in done])
+        olds = {one.id: _old_of(one, book, was) for one in found}
+        by = whoami()
+        with _decisions(said, book) as decisions:
+
+            def made(one: ArrivedTool) -> bool:
+                old, expected = olds[one.id], digest or ""
+                return decisions.accept(one.id, old, by=by, until=until, digest=expected, shown=one) is not None
+
+            about = [(one, {"old": str(olds[one.id]), "until": until}) for one in found]
+            done = _decided(said, "rename_accepted", about, made)
     return _told(done, "accepted", digest, as_json=as_json)
 
 
@@ -126,10 +127,12 @@ def reject(
     said = configuration(config)
     with _book(said) as book:
         found = _chosen(book, tools, "--all", everything=everything)
-        with audited(said, "name", "rename_rejected", [about_rename(one) for one in found]) as records:
-            by, said_of = whoami(), digest or ""
-            done = [(one, book.reject(one.id, by=by, digest=said_of, shown=one) is not None) for one in found]
-            keep_done(records, [is_done for _, is_done in done])
+        by = whoami()
+
+        def made(one: ArrivedTool) -> bool:
+            return book.reject(one.id, by=by, digest=digest or "", shown=one) is not None
+
+        done = _decided(said, "rename_rejected", [(one, {}) for one in found], made)
     return _told(done, "rejected", digest, as_json=as_json)
 
 
@@ -141,11 +144,34 @@ def undo(*tools: Tools, config: GatewayConfig = None, as_json: JsonOutput = Fals
         if not tools:
             raise UsageError(fact="no tool is named", advice="Name the tools whose decision is to be taken back.")
         found = _named(book, tools)
-        about = [about_rename(one) for one in found]
-        with audited(said, "name", "rename_undone", about) as records, _decisions(said, book) as decisions:
-            done = [(one, decisions.undo(one.id) is not None) for one in found]
-            keep_done(records, [is_done for _, is_done in done])
+        with _decisions(said, book) as decisions:
+            about = [(one, {}) for one in found]
+            done = _decided(said, "rename_undone", about, lambda one: decisions.undo(one.id) is not None)
     return _told(done, "undone", as_json=as_json)
+
+
+def _decided(
+    config: ServeConfig,
+    what: str,
+    about: Sequence[tuple[ArrivedTool, Mapping[str, object]]],
+    made: Callable[[ArrivedTool], bool],
+) -> list[tuple[ArrivedTool, bool]]:
+    """Decide on tools one after the other, and return which decisions were made.
+
+    If one raises an error, those before it are in the audit log.
+    """
+    done: list[bool] = []
+    failed: BaseException | None = None
+    with audited(config, "name", what, [{**about_rename(one), **more} for one, more in about]) as records:
+        try:
+            for one, _ in about:
+                done.append(made(one))
+        except (TruenameError, OSError, KeyboardInterrupt) as error:
+            failed = error
+        keep_done(records, [*done, *[False] * (len(records) - len(done))])
+    if failed is not None:
+        raise failed
+    return [(one, is_made) for (one, _), is_made in zip(about, done, strict=True)]
 
 
 @contextmanager

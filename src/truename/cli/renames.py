@@ -145,8 +145,9 @@ def undo(*tools: Tools, config: GatewayConfig = None, as_json: JsonOutput = Fals
             raise UsageError(fact="no tool is named", advice="Name the tools whose decision is to be taken back.")
         found = _named(book, tools)
         with _decisions(said, book) as decisions:
-            about = [(one, {}) for one in found]
-            done = _decided(said, "rename_undone", about, lambda one: decisions.undo(one.id) is not None)
+            done = _decided(
+                said, "rename_undone", [(one, {}) for one in found], lambda one: decisions.undo(one.id) is not None
+            )
     return _told(done, "undone", as_json=as_json)
 
 

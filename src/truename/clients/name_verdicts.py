@@ -107,12 +107,16 @@ class ClientServerTools:
     shown: ReachedTools | None
     reached: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
+    @property
+    def names(self) -> Mapping[str, tuple[str, str]]:
+        """The names, each with its server and its own name; none if they are not known."""
+        return {} if self.shown is None else self.shown.names
+
     @cached_property
     def forms(self) -> Mapping[str, str]:
         """Every way in which clients write the names, with the name."""
-        names = () if self.shown is None else self.shown.names
-        found = {form: name for name in names for form in reversed(sanitized_forms(name))}
-        return found | {name: name for name in names}
+        found = {form: name for name in self.names for form in reversed(sanitized_forms(name))}
+        return found | {name: name for name in self.names}
 
     @cached_property
     def folds(self) -> Mapping[str, str]:
@@ -177,9 +181,8 @@ class ClientNames:
         reached: dict[str, dict[str, tuple[str, str]]] = {}
         for key, entry in entries.items():
             if is_gateway(entry):
-                shown = known.behind(entry, self.dialect)
-                self.servers[key] = ClientServerTools(key, shown)
-                for wire, (server, own) in ({} if shown is None else shown.names).items():
+                behind = self.servers[key] = ClientServerTools(key, known.behind(entry, self.dialect))
+                for wire, (server, own) in behind.names.items():
                     reached.setdefault(server, {})[own] = (key, wire)
             else:
                 self.servers[key] = ClientServerTools(key, known.at(key))
@@ -203,10 +206,8 @@ class ClientNames:
         except UnknownDialect:
             return frozenset()
         for server in self.servers.values():
-            if not server.reached and server.shown is not None:
-                found.update(
-                    text for one in rules for name in server.shown.names if (text := one.shown(server.key, name))
-                )
+            names = () if server.reached else server.names
+            found.update(text for one in rules for name in names if (text := one.shown(server.key, name)))
         return frozenset(found)
 
     @cached_property
@@ -226,7 +227,7 @@ class ClientNames:
         """The beginnings of names that only the gateway gives: ``mcp_git__`` if it shows ``mcp_git__log``."""
         found: dict[str, None] = {}
         for server in self.servers.values():
-            for wire, (_, own) in ({} if server.shown is None else server.shown.names).items():
+            for wire, (_, own) in server.names.items():
                 for form in sanitized_forms(own):
                     start = wire.removesuffix(form)
                     if start.endswith("__") and start != wire:

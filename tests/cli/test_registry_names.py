@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,6 +23,18 @@ def test_names_tell_it_of_each_tool(run: Run, configure: Callable[..., Path]) ->
     outcome = run("names", configure({}, servers=SERVERS), "--json")
 
     assert {one["server"]: one["registry_name"] for one in outcome.document["tools"]} == {"files": NAME, "other": None}
+
+
+@pytest.mark.parametrize("files", [("named.json", "plain.json"), ("plain.json", "named.json")])
+def test_of_two_configurations_with_one_key_only_the_named_servers_tools_have_it(
+    run: Run, tmp_path: Path, files: tuple[str, str]
+) -> None:
+    entries = {"named.json": fake("named", "read") | {"registry_name": NAME}, "plain.json": fake("plain", "write")}
+    for name, entry in entries.items():
+        (tmp_path / name).write_text(json.dumps({"mcpServers": {"files": entry}}), "utf-8")
+    outcome = run("names", *(tmp_path / name for name in files), "--json")
+
+    assert {one["tool"]: one["registry_name"] for one in outcome.document["tools"]} == {"read": NAME, "write": None}
 
 
 def test_resolve_tells_it_of_the_tool_that_is_meant(run: Run, configure: Callable[..., Path]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -196,6 +197,46 @@ def test_an_undo_file_of_another_api_is_not_replaced(run: Run, gateway: Gateway)
 
     assert outcome.status == 2
     assert (gateway.asked, Path("litellm-undo.json").read_text("utf-8")) == ([], content)
+
+
+def test_an_undo_file_without_the_names_that_were_written_is_completed(run: Run, gateway: Gateway) -> None:
+    content = {"format": "truename.export-undo/2", "gateway": "litellm", "url": gateway.url, "written": {}}
+    Path("litellm-undo.json").write_text(json.dumps(content | {"values": {"1": {"search": "mine"}}}), "utf-8")
+    gateway.rows[0]["tool_name_to_display_name"] = {"search": "by_hand"}
+    outcome = run("export", "dump.json", "--to", "litellm", "--url", gateway.url, "--apply")
+
+    assert outcome.status == 0, outcome.err
+    assert json.loads(Path("litellm-undo.json").read_text("utf-8"))["values"]["1"]["search"] == "by_hand"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"SSH-2.0-OpenSSH_9.6\r\n",
+        b"HTTP/1.1 200 " + b"x" * 100_000 + b"\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"".join(b"a%d: b\r\n" % number for number in range(1_000)) + b"\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+        b"HTTP/1.1 500 No\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+        b"",
+    ],
+)
+def test_an_answer_that_is_not_http_is_an_error_of_the_gateway(run: Run, dump: Path, answer: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def respond() -> None:
+            with server.accept()[0] as peer:
+                peer.recv(65_536)
+                peer.sendall(answer)
+
+        thread = Thread(target=respond, daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        outcome = run("export", dump, "--to", "litellm", "--url", url, "--apply")
+        thread.join()
+
+    assert outcome.status == 3
+    assert "GET /v1/mcp/server" in outcome.err
+    assert "bug" not in outcome.err
 
 
 def test_a_name_that_was_given_since_stays_when_an_export_is_undone(run: Run, gateway: Gateway) -> None:

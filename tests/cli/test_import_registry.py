@@ -167,6 +167,7 @@ def test_each_kind_of_package_has_its_command(run: Run, kind: str, identifier: s
             for name in (
                 *("LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "PATH", "Path", "HOME", "XDG_CONFIG_HOME", "BASH_ENV"),
                 *("NODE_OPTIONS", "NODE_PATH", "npm_config_registry", "NPM_CONFIG_USERCONFIG", "https_proxy"),
+                *("PYTHONWARNINGS", "PYTHONPYCACHEPREFIX", "BROWSER", "OPENSSL_CONF", "NODE_COMPILE_CACHE"),
                 *("UV_INDEX_URL", "UV_DEFAULT_INDEX", "PIP_INDEX_URL", "PYTHONPATH", "SSL_CERT_FILE", "DOCKER_HOST"),
             )
         ),

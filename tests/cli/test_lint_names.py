@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from truename import Catalog, Ledger, project
+from truename.editing import Document
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -302,13 +303,115 @@ def test_fix_leaves_what_the_baseline_or_the_convention_accepts(run: Run, tmp_pa
 
 def test_a_link_is_not_replaced_and_nothing_else_is_either(run: Run, tmp_path: Path, gateway: Path) -> None:
     path = put(tmp_path, ".claude/agents/a.md", GATEWAY)
-    (tmp_path / ".claude/agents/b.md").symlink_to("a.md")
+    put(tmp_path, ".claude/texts/b.txt", GATEWAY)
+    (tmp_path / ".claude/agents/b.md").symlink_to("../texts/b.txt")
 
     done = run("lint", ".claude", "--beside", gateway, "--fix")
 
     assert done.status == 2
     assert "link" in done.err
     assert path.read_text() == GATEWAY
+
+
+@pytest.mark.parametrize("sources", [(".",), ("CLAUDE.md", "sub/../AGENTS.md"), ("sub/../CLAUDE.md", ".")])
+def test_a_file_under_two_names_is_checked_and_corrected_once(
+    run: Run, tmp_path: Path, gateway: Path, sources: tuple[str, ...]
+) -> None:
+    (tmp_path / "sub").mkdir()
+    path = put(tmp_path, "AGENTS.md", "Call mcp__tn__git_log_list.\n")
+    link = tmp_path / "CLAUDE.md"
+    link.symlink_to("AGENTS.md")
+
+    assert told(run("lint", *sources, "--beside", gateway, "--json")) == [(1, 6, "TN182", "mcp__tn__git_list_log")]
+    assert run("lint", *sources, "--beside", gateway, "--fix").status == 0
+    assert path.read_text() == "Call mcp__tn__git_list_log.\n"
+    assert link.is_symlink()
+
+
+def test_of_the_alternatives_of_a_hook_only_the_old_name_is_corrected(run: Run, tmp_path: Path, gateway: Path) -> None:
+    hooks = {"PreToolUse": [{"matcher": "mcp__tn__git_log_list_all|mcp__tn__git_log_list", "hooks": []}]}
+    settings = put(tmp_path, ".claude/settings.json", {"hooks": hooks})
+
+    run("lint", ".claude", "--beside", gateway, "--fix")
+
+    (hook,) = json.loads(settings.read_text())["hooks"]["PreToolUse"]
+    assert hook["matcher"] == "mcp__tn__git_log_list_all|mcp__tn__git_list_log"
+
+
+def test_fix_needs_no_directory_for_originals_if_no_name_is_old(
+    run: Run, tmp_path: Path, dumped: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, ".claude/agents/a.md", agent("mcp__git__log"))
+    put(tmp_path, "state", "no directory")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    assert run("lint", ".claude", "--beside", dumped, "--fix").status == 0
+
+
+def test_the_servers_of_a_directory_are_read_once_for_all_projects_below(
+    run: Run, tmp_path: Path, dumped: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, ".mcp.json", {"mcpServers": {"git": {"command": "x"}}})
+    read: list[str] = []
+    whole = Document.read
+
+    def counted(path: Path, format_: str) -> Document:
+        read.append(path.name)
+        return whole(path, format_)
+
+    monkeypatch.setattr(Document, "read", counted)
+    counts = []
+    for number in range(1, 9):
+        put(tmp_path, f"skills/{number}/SKILL.md", agent("mcp__git__comit"))
+        read.clear()
+        assert len(told(run("lint", "skills", "--beside", dumped, "--json"))) == number
+        counts.append(read.count(".mcp.json"))
+
+    assert set(counts) == {counts[0]}
+
+
+def test_a_project_beside_the_working_directory_has_servers_of_its_own(
+    run: Run, tmp_path: Path, gateway: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, "here/.mcp.json", (tmp_path / ".mcp.json").read_bytes())
+    put(tmp_path, "there/.claude/agents/a.md", agent("mcp__git__push"))
+    monkeypatch.chdir(tmp_path / "here")
+
+    assert told(run("lint", "../there", "--beside", gateway, "--json")) == []
+
+
+def test_a_name_that_one_of_several_gateways_has_exists(run: Run, tmp_path: Path) -> None:
+    for key in ("git", "hg"):
+        put(tmp_path, f"{key}.toml", f'[mcpServers.{key}]\ncommand = "x"\n')
+        put(tmp_path, f"{key}.json", [{"name": f"{key}_push"}, {"name": f"{key}_log"}])
+    put(tmp_path, ".mcp.json", {"mcpServers": {"tn": {"type": "http", "url": "http://127.0.0.1:8750/mcp"}}})
+    put(tmp_path, ".claude/agents/a.md", agent("mcp__tn__git_push, mcp__tn__hg_push, mcp__tn__svn_push"))
+
+    beside = [word for name in ("git.toml", "hg.toml", "git.json", "hg.json") for word in ("--beside", name)]
+    found = run("lint", ".claude", *beside, "--json").document["findings"]
+
+    assert [one["tools"] for one in found] == [["mcp__tn__svn_push"]]
+
+
+@pytest.mark.parametrize(
+    ("entry", "is_known"),
+    [
+        ({"command": "truename", "args": ["serve", "/srv/search/for/truename.toml"]}, True),
+        ({"command": "truename", "args": ["serve", "truename.toml", "--search"]}, False),
+        ({"type": "http", "url": "http://127.0.0.1:8750/mcp/search"}, False),
+        ({"type": "http", "url": "http://127.0.0.1:8750/mcp/for/claude-code/search/servers/git"}, False),
+        ({"type": "http", "url": "http://127.0.0.1:8750/mcp/servers/git,search"}, True),
+    ],
+)
+def test_only_an_entry_that_asks_for_a_searched_list_has_unknown_names(
+    run: Run, tmp_path: Path, gateway: Path, entry: dict[str, Any], is_known: bool
+) -> None:
+    put(tmp_path, ".mcp.json", {"mcpServers": {"tn": entry}})
+    put(tmp_path, ".claude/agents/a.md", agent("mcp__tn__git_psh"))
+
+    (found,) = run("lint", ".claude", "--beside", gateway, "--json").document["findings"]
+
+    assert found["code"] == ("TN181" if is_known else "TN184")
 
 
 def test_severities_rules_sarif_and_annotations_are_those_of_other_findings(

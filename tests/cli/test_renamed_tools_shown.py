@@ -175,6 +175,18 @@ def test_a_denied_call_names_the_former_tool_whose_denial_it_inherits(house: Hou
     assert (wrong.status, "--context: 'planet' it is not a field" in said(wrong.err)) == (2, True)
 
 
+@pytest.mark.parametrize("client", ["codex-cli", "codex", "codex@0.50", "Codex"])
+def test_a_rule_about_a_client_holds_for_each_way_to_name_it(
+    house: House, run: Run, tmp_path: Path, client: str
+) -> None:
+    house.lists((READ,))
+    with (tmp_path / "truename.toml").open("a") as file:
+        file.write('[[policy.rules]]\noutcome = "deny"\ntools = ["fs/read"]\nclients = ["codex-cli"]\n')
+
+    assert run("policy", "explain", "read", "truename.toml", "--for", client).status == 1
+    assert run("policy", "explain", "read", "truename.toml", "--for", "cursor").status == 0
+
+
 def test_an_accepted_rename_is_told_with_who_accepted_it_and_how_to_take_it_back(house: House, run: Run) -> None:
     house.lists((READ, WIPE), (READ, CLEAN))
     house.accepts("fs/clean", "fs/wipe")

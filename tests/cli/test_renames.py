@@ -17,6 +17,7 @@ from tests.cli.conftest import HOSTILE
 from tests.gateway.staged import Stage
 from truename import ToolId
 from truename.config import Config
+from truename.errors import StoreError
 from truename.ledger import open_ledger
 from truename.trust import PinStore
 from truename.trust.rename_decisions import complete_decisions
@@ -187,6 +188,25 @@ def test_of_two_who_decide_at_once_the_first_does(
     assert not Path("log").exists()
 
 
+def test_decisions_before_an_error_are_in_the_audit_log(
+    renamed: Callable[..., Config], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renamed((READ, SORT), (PAGE, {**SORT, "name": "order"}))
+    Path("truename.toml").write_text('[audit]\npath = "log"\n[mcpServers.fs]\ncommand = "fs"\n')
+    whole = RenameStore.reject
+
+    def once(book: RenameStore, new: ToolId, **more: Any) -> object:
+        if new.tool == "order":
+            raise StoreError(file="names.db", key="", problem="it is locked", remedy="Repeat it.", code="busy")
+        return whole(book, new, **more)
+
+    monkeypatch.setattr(RenameStore, "reject", once)
+    assert run("renames", "reject", "fs/page", "fs/order", "--config", "truename.toml").status != 0
+
+    records = [json.loads(line) for file in Path("log").rglob("*.jsonl") for line in file.read_text().splitlines()]
+    assert [one["tool"] for one in records if one.get("what") == "rename_rejected"] == ["fs@1/page@1"]
+
+
 def test_certain_ones_are_accepted_together_and_the_rest_rejected(renamed: Callable[..., Config], run: Run) -> None:
     renamed((READ, SORT), (PAGE, ODD))
     accepted = run("renames", "accept", "--certain", "--config", "truename.toml")
@@ -194,6 +214,37 @@ def test_certain_ones_are_accepted_together_and_the_rest_rejected(renamed: Calla
     rejected = run("renames", "reject", "--all", "--config", "truename.toml")
     assert (rejected.status, rejected.out.count("Rejected")) == (0, 1)
     assert run("renames", "list", "truename.toml").status == 0
+
+
+def test_an_old_id_means_the_tool_that_it_may_be_now_and_not_one_that_it_was_said_not_to_be(
+    renamed: Callable[..., Config], run: Run
+) -> None:
+    def decided(word: str, text: str) -> tuple[int, str]:
+        done = run("renames", word, text, "--config", "truename.toml")
+        return done.status, " ".join((done.out + done.err).split())
+
+    page = {**PAGE, "description": "Read a page of one book aloud."}
+    renamed((READ,), (page,))
+    assert decided("reject", "fs/page")[0] == 0
+    renamed((page, {**READ, "name": "leaf"}))
+    with RenameStore(Config(path=Path("truename.toml")).state_location(), readonly=True) as book:
+        assert {one.id.tool: (one.word, one.old is None) for one in book.arrived.values()} == {
+            "page": ("rejected", False),
+            "leaf": ("proposed", False),
+        }
+
+    assert decided("accept", "fs/read") == (0, "Accepted fs@1/leaf@1")
+    assert decided("undo", "fs/read") == (0, "Undone fs@1/leaf@1")
+
+
+def test_a_decision_of_which_a_part_has_no_effect_is_told_by_the_exit_status(
+    renamed: Callable[..., Config], run: Run
+) -> None:
+    renamed((READ, SORT), (PAGE, {**SORT, "name": "order"}))
+    assert run("renames", "accept", "fs/page", "--config", "truename.toml").status == 0
+    done = run("renames", "undo", "fs/page", "fs/order", "--config", "truename.toml", "--json")
+
+    assert (done.status, done.document) == (1, {"undone": ["fs@1/page@1"], "unchanged": ["fs@1/order@1"]})
 
 
 def test_nothing_hostile_reaches_a_terminal(renamed: Callable[..., Config], run: Run) -> None:

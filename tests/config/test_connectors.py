@@ -96,3 +96,10 @@ def test_no_secret_of_an_address_and_no_control_character_is_told() -> None:
 
     assert "s3cret" not in found.shared
     assert found.shared.isprintable()
+
+
+def test_a_secret_in_the_path_of_an_address_is_not_told() -> None:
+    secret = "8f14e45fceea167a5a36dedd4bea2543"
+    (found,) = alike([at(f"https://a.example/s/{secret}/mcp") for _ in range(2)])
+
+    assert "both are at 'a.example/s/***/mcp'" in found.shared

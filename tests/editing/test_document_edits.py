@@ -184,6 +184,13 @@ def test_what_can_not_be_changed_alone_is_left_alone(language: str, text: str, w
     assert "Nothing was changed" in caught.value.remedy
 
 
+@pytest.mark.parametrize("where", [("a", 0), ("a", 1)])
+def test_a_list_among_the_tables_of_a_list_is_left_alone(where: Where) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Document.parse(b"[[a]]\nb = 1\n", Path("f"), "toml").with_value(where, [{"c": 1}])
+    assert caught.value.code == "left_alone"
+
+
 @pytest.mark.parametrize(
     ("language", "text", "where"),
     [

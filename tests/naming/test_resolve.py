@@ -7,6 +7,7 @@ import pytest
 from tests.naming.tables import table
 from truename import Catalog, Ledger, NameTable, ToolId, dialects, project, resolve
 from truename.errors import AmbiguousName, RetiredName, UnknownTool
+from truename.naming.suggest import NameSuggester
 
 IDS = (
     "salesforce@1/get_leads@1",
@@ -231,6 +232,13 @@ def test_passthrough_gives_an_unknown_name_back_as_it_is() -> None:
     assert (resolution.id, resolution.step) == (None, "passthrough")
     assert resolution.trail[-1] == "passthrough: used unchanged"
     assert resolve("sf_get_leads", SEED, on_unknown="passthrough").step == "table"
+
+
+def test_passthrough_looks_for_no_nearest_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = table(WEATHER)
+    monkeypatch.delattr(NameSuggester, "nearest")
+
+    assert resolve("my_own_tool", names, on_unknown="passthrough").step == "passthrough"
 
 
 @pytest.mark.parametrize("text", ["a%", "a%0Ab", "a\nb", "a/b/c", "x" * 5_000])

@@ -21,7 +21,7 @@ from truename.identity import MAX_FOREIGN, ToolId, candidate_keys, component, do
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-__all__ = ["Bindings", "IdentityRecord", "RecordedIdentities", "admit", "entries_of", "label_of"]
+__all__ = ["Bindings", "IdentityRecord", "RecordedIdentities", "admit", "entries_of", "label_of", "numbered_id"]
 
 _WHERE: Final = "a catalogue"
 # Labels cannot contain this character, so the id of a second server with one label equals no other label.
@@ -219,7 +219,12 @@ def _listing(
             )
         else:
             tools[name] = definition
-    return _AdmittedServer(label, label if number == 1 else f"{label}{_REPEATED}{number}", tools)
+    return _AdmittedServer(label, numbered_id(label, number), tools)
+
+
+def numbered_id(label: str, number: int) -> str:
+    """Return the id of the first, second ... server of a catalogue that has this label."""
+    return label if number == 1 else f"{label}{_REPEATED}{number}"
 
 
 def label_of(server_id: str) -> str:

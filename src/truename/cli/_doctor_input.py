@@ -17,7 +17,7 @@ from truename.cli._errors import UsageError, leaves, split, warn
 from truename.cli._progress import busy
 from truename.cli._questions import is_agreed, is_terminal
 from truename.cli._rendering import say, shortened, show_hanging, styled
-from truename.cli._sources import names_servers, read_configuration
+from truename.cli._sources import names_servers, read_configuration, server_entries
 from truename.cli._workspace import ask_each_server
 from truename.clients import Machine, config_files, find, read_source
 from truename.clients.doctor import (
@@ -39,6 +39,7 @@ from truename.clients.doctor.connector_findings import configured_in
 from truename.clients.doctor.file_findings import MASK, dotted, literal_secrets, masked
 from truename.clients.installed_versions import InstalledClient, ask_version, installed_client
 from truename.config import Config, ServerConfig, Settings, parse
+from truename.config.files import decode, read_text
 from truename.config.interpolate import VARIABLE, read_env_file, unset_problem
 from truename.config.templates import LITERAL, translate, written
 from truename.conventions import Finding, Location
@@ -146,6 +147,8 @@ def _configured(path: Path, environ: Mapping[str, str] | None) -> list[Startable
     config = read_configuration(path, environ)
     warn(config.warnings)
     lines = SourceLines()
+    entries = server_entries(decode(read_text(path), str(path), toml=True))
+    places = {key: f"{table}.{dotted((key,))}" for table, key, _ in entries}
     shown = _as_written(path, config, os.environ if environ is None else environ)
     return [
         StartableServer(
@@ -154,7 +157,7 @@ def _configured(path: Path, environ: Mapping[str, str] | None) -> list[Startable
             clients=(),
             of_project=False,
             written=shown.get(server.key) or replace(server, args=(MASK,) * len(server.args), url=server.url and MASK),
-            location=lines.found(Location(file=str(path), key=f"mcpServers.{dotted((server.key,))}")),
+            location=lines.found(Location(file=str(path), key=places.get(server.key, ""))),
         )
         for server in config.enabled
     ]

@@ -5,9 +5,11 @@ A redirect is refused, so that the token reaches no other host; an answer is bou
 
 from __future__ import annotations
 
+import http.client
 import json
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -28,6 +30,8 @@ _LARGEST: Final = 256 * 1024 * 1024
 _MOST_SHOWN: Final = 300
 _SCHEMES: Final = ("http", "https")
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+# An answer that is not HTTP is neither an `OSError` nor a `ValueError`.
+_FAILED: Final = (OSError, ValueError, http.client.HTTPException)
 _REFUSED: Final = {401: "a token is missing or wrong", 403: "the token may not do this"}
 
 
@@ -82,7 +86,7 @@ class HttpApi:
                 raw = answer.read(_LARGEST + 1)
         except urllib.error.HTTPError as error:
             raise _refused(where, error) from None
-        except (OSError, ValueError) as error:
+        except _FAILED as error:
             reason = getattr(error, "reason", None) or error
             raise _unusable(f"{where} failed ({excerpt(str(reason), _MOST_SHOWN)[1:-1]})") from None
         if len(raw) > _LARGEST:
@@ -94,7 +98,8 @@ class HttpApi:
 
 
 def _refused(where: str, error: urllib.error.HTTPError) -> UsageError:
-    with error:
+    text = ""
+    with error, suppress(*_FAILED):
         text = error.read(_MOST_SHOWN * 4).decode("utf-8", "replace")
     token = bearer().get("Authorization", "").removeprefix("Bearer ")
     if token:

@@ -29,7 +29,7 @@ from truename.migration.lock import read_lock
 from truename.trust.renames import RenameStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from truename.cli._declared_tools import DeclaredSources
@@ -110,10 +110,10 @@ def sort_beside(named: Sequence[str], configured: Sequence[str]) -> BesideSource
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedNames:
-    """The findings about names in files, with the corrections."""
+    """The findings about names in files, and the files in which some can be corrected."""
 
     declared: DeclaredTools = field(default_factory=DeclaredTools)
-    judged: tuple[JudgedFile, ...] = ()
+    correctable: tuple[JudgedFile, ...] = ()
 
     def corrections(self, report: LintReport) -> tuple[FileRewrite, ...]:
         """Return the changes that correct the old names whose findings count."""
@@ -121,7 +121,7 @@ class CheckedNames:
         for finding in report.findings:
             if finding.location is not None:
                 places[finding.location.file].add((finding.location.line, finding.location.column))
-        found = (one.corrected(places.get(str(one.file.path), ())) for one in self.judged if one.edits)
+        found = (one.corrected(places.get(str(one.file.path), ())) for one in self.correctable)
         return tuple(one for one in found if one is not None)
 
 
@@ -149,18 +149,20 @@ def check_names(
         gateways = [_gateway(one, listed, stack) for one in (*taken.configs, *beside.configs)]
         known = ExistingTools.of(tools, gateways)
         servers = ProjectServers(known.listed)
-        files = list(_files(naming, exclude))
-        judged = tuple(judge_files((read_named_file(path, servers, inside) for path, inside in files), known, servers))
-    explicit = {path for path, inside in files if inside is None}
-    parts = [DeclaredTools(findings=tuple(findings))]
-    for one in judged:
-        file = str(one.file.path)
-        problem = () if one.file.problem is None else (unreadable_file_finding(one.file.problem, file),)
-        # In a directory without any known server, the user asked about something else.
-        is_told = bool(known.listed) or one.file.path in explicit
-        told = (finding for finding in one.findings if is_told or finding.rule.name != _UNCHECKED)
-        parts.append(DeclaredTools(findings=(*problem, *told), files=(file,), names=one.names))
-    return CheckedNames(declared=joined(parts), judged=judged)
+        files = _files(naming, exclude)
+        explicit = {path for path, inside in files if inside is None}
+        parts = [DeclaredTools(findings=tuple(findings))]
+        correctable: list[JudgedFile] = []
+        for one in judge_files((read_named_file(path, servers, inside) for path, inside in files), known, servers):
+            file = str(one.file.path)
+            problem = () if one.file.problem is None else (unreadable_file_finding(one.file.problem, file),)
+            # In a directory without any known server, the user asked about something else.
+            is_told = bool(known.listed) or one.file.path in explicit
+            told = (finding for finding in one.findings if is_told or finding.rule.name != _UNCHECKED)
+            parts.append(DeclaredTools(findings=(*problem, *told), files=(file,), names=one.names))
+            # The texts of all other files are forgotten.
+            correctable += [one] if one.edits else []
+    return CheckedNames(declared=joined(parts), correctable=tuple(correctable))
 
 
 def _gateway(config: Config, listed: Mapping[str, Sequence[str]], stack: ExitStack) -> GatewayTools:
@@ -176,18 +178,35 @@ def _gateway(config: Config, listed: Mapping[str, Sequence[str]], stack: ExitSta
     return GatewayTools(config, ledger, listed, proposals)
 
 
-def _files(naming: Sequence[str], exclude: Sequence[str]) -> Iterator[tuple[Path, Path | None]]:
-    """Yield each file once, with the directory in which it was found (None for one that was named)."""
-    found: dict[Path, tuple[Path, Path | None]] = {}
-    for source in naming:
-        path = at_home(source)
-        if not path.is_dir():
-            found[path.absolute()] = (path, None)
-            continue
-        for file in find_named_files(path):
-            if not is_excluded(file, path, exclude):
-                found.setdefault(file.absolute(), (file, path))
-    yield from found.values()
+def _files(naming: Sequence[str], exclude: Sequence[str]) -> list[tuple[Path, Path | None]]:
+    """Return each file once, with the directory in which it was found (None for one that was named).
+
+    A link to a file that is there too, as ``CLAUDE.md`` to ``AGENTS.md``, is no other file.
+    """
+    paths = [at_home(source) for source in naming]
+    found: list[tuple[Path, Path | None]] = [(path, None) for path in paths if not path.is_dir()]
+    for directory in (path for path in paths if path.is_dir()):
+        below = (file for file in find_named_files(directory) if not is_excluded(file, directory, exclude))
+        found += ((file, directory) for file in below)
+    once: dict[Path, tuple[Path, Path | None]] = {}
+    for file, inside in sorted(found, key=lambda one: _is_link(one[0])):
+        once.setdefault(_target(file), (file, inside))
+    return list(once.values())
+
+
+def _is_link(path: Path) -> bool:
+    try:
+        return path.is_symlink()
+    except OSError:
+        # Reading it will report the error.
+        return False
+
+
+def _target(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return path.absolute()
 
 
 def correct(changes: Sequence[FileRewrite]) -> None:
@@ -195,4 +214,6 @@ def correct(changes: Sequence[FileRewrite]) -> None:
 
     Raises `ConfigError` for a file that must not be replaced, several as an `ExceptionGroup`.
     """
-    apply(changes, state_directory() / "migrations", note={"renames": {}, "ledger": False})
+    # A run that corrects nothing needs no directory for the originals.
+    if changes:
+        apply(changes, state_directory() / "migrations", note={"renames": {}, "ledger": False})

@@ -45,6 +45,7 @@ __all__ = [
     "read_configuration",
     "require_addresses",
     "reread",
+    "server_entries",
     "show_disclosed",
 ]
 
@@ -94,7 +95,7 @@ def disclose(files: ConfigFiles) -> Disclosure:
     for path in files.paths:
         # A lock lists sources, and configures nothing.
         content = {} if path.suffix == _LOCK else decode(files.text(path), str(path), toml=path.suffix.lower() == _TOML)
-        for key, entry in _entries(content):
+        for _, key, entry in server_entries(content):
             servers[key, _does(entry)] = None
         for place, text in _texts(content, ""):
             found = _REFERENCE.findall(text)
@@ -105,11 +106,12 @@ def disclose(files: ConfigFiles) -> Disclosure:
     return Disclosure(servers=tuple(servers), references=tuple(references), addresses=tuple(addresses))
 
 
-def _entries(content: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object]]]:
+def server_entries(content: Mapping[str, object]) -> Iterator[tuple[str, str, Mapping[str, object]]]:
+    """Yield the entries of servers in a configuration, each with the key of its table and its own key."""
     for name in _SERVERS:
         entries = content.get(name)
         if isinstance(entries, dict):
-            yield from ((key, entry) for key, entry in entries.items() if isinstance(entry, dict))
+            yield from ((name, key, entry) for key, entry in entries.items() if isinstance(entry, dict))
 
 
 def _does(entry: Mapping[str, object]) -> str:

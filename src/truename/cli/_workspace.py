@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from truename.catalog import BUILT_IN_ALIASES, Catalog
+from truename.catalog.admit import numbered_id
 from truename.cli._client_rules import client_rules
 from truename.cli._errors import UsageError
 from truename.cli._options import NamingOptions
@@ -226,7 +227,7 @@ def open_workspace(sources: Sequence[str], making: NamingOptions = _AS_IT_IS) ->
             was, would = recorded.difference(other), other.difference(recorded)
             say(f"The ledger has names with {was}; these names are with {would}, without the ledger.")
             memory = state = None
-    catalog, failed = _gathered(found, settings, memory)
+    catalog, registered, failed = _gathered(found, settings, memory)
     as_offered = ToolWorkspace(
         catalog=catalog,
         ledger=memory,
@@ -234,9 +235,7 @@ def open_workspace(sources: Sequence[str], making: NamingOptions = _AS_IT_IS) ->
         failed=failed,
         sources=tuple(sources),
         ledger_option=making.state,
-        registered={
-            key: name for one in found if one.config is not None for key, name in one.config.registered.items()
-        },
+        registered=registered,
         renames=RenameRecord(state),
     )
     return replace(as_offered, catalog=settings.tools.over(catalog, as_offered.lineage))
@@ -292,8 +291,12 @@ def _state(found: Sequence[Source], ledger_option: str | None) -> StateLocation 
     return location if location.has("ledger") else None
 
 
-def _gathered(found: Sequence[Source], settings: Settings, memory: Ledger | None) -> tuple[Catalog, tuple[str, ...]]:
+def _gathered(
+    found: Sequence[Source], settings: Settings, memory: Ledger | None
+) -> tuple[Catalog, Mapping[str, str], tuple[str, ...]]:
+    """Return the tools of all sources, the names in the MCP registry by server id, and the servers that failed."""
     read: list[Catalog] = []
+    named = [{} if one.config is None else one.config.registered for one in found]
     failed: list[str] = []
     for one in found:
         if one.config is None:
@@ -308,17 +311,23 @@ def _gathered(found: Sequence[Source], settings: Settings, memory: Ledger | None
     for notice in (notice for catalog in read for notice in catalog.notices):
         say(styled("note: ", "yellow"), styled(notice.text))
     if len(read) == 1 and memory is None and read[0].aliases == Catalog((), settings.aliases).aliases:
-        return read[0], tuple(failed)
+        return read[0], named[0], tuple(failed)
     identities = {key: said for one in found if one.config is not None for key, said in one.config.identities.items()}
     pairs: list[tuple[str, list[object]]] = []
-    for catalog in read:
+    registered: dict[str, str] = {}
+    labels: Counter[str] = Counter()
+    for catalog, names in zip(read, named, strict=True):
         servers: defaultdict[tuple[str, str], list[object]] = defaultdict(list)
         for tool in catalog.values():
             servers[tool.origin.server_id, tool.origin.server].append(tool.definition)
-        pairs += [(label, tools) for (_, label), tools in servers.items()]
+        for (_, label), tools in servers.items():
+            pairs.append((label, tools))
+            labels[label] += 1
+            if label in names:
+                registered[numbered_id(label, labels[label])] = names[label]
     known = Ledger.memory() if memory is None else memory
     whole = Catalog.from_mcp(pairs, settings.aliases, known.bindings(), owners=known.origins(), identities=identities)
-    return whole, tuple(failed)
+    return whole, registered, tuple(failed)
 
 
 def _dumped(path: Path, settings: Settings) -> Catalog:

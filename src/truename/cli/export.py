@@ -27,7 +27,7 @@ from truename.cli._options import Client, Force, JsonOutput, NamingOptions, Sour
 from truename.cli._proposal import PRIVATE, check_free, save
 from truename.cli._rendering import print_json, show
 from truename.cli._sources import Source as FoundSource
-from truename.cli._sources import find_sources
+from truename.cli._sources import find_sources, server_entries
 from truename.cli._workspace import ToolWorkspace, open_workspace
 from truename.clients.exporters import (
     GATEWAYS,
@@ -50,7 +50,6 @@ from truename.storage import StateLocation
 
 __all__ = ["export"]
 
-_SERVERS: Final = ("mcpServers", "servers")
 _MEMORY: Final = "memory"
 _TOML: Final = ".toml"
 _YAML: Final = frozenset({".yaml", ".yml"})
@@ -277,10 +276,7 @@ def _entries(found: tuple[FoundSource, ...]) -> Mapping[str, Mapping[str, object
         path = source.config.path
         content = decode(read_text(path), str(path), toml=path.suffix.lower() == _TOML)
         enabled = {server.key for server in source.config.enabled}
-        for name in _SERVERS:
-            given = content.get(name)
-            if isinstance(given, dict):
-                entries |= {key: entry for key, entry in given.items() if key in enabled and isinstance(entry, dict)}
+        entries |= {key: entry for _, key, entry in server_entries(content) if key in enabled}
     return entries
 
 

@@ -243,7 +243,8 @@ def explain(
         call_id="explain",
         arguments={},
         names=table,
-        caller=Caller(principal=as_, client=client).within(where),
+        # Rules are about a client in all its versions.
+        caller=Caller(principal=as_, client=client and table.dialect.client).within(where),
         tool=table.catalog[id],
         lineage=workspace.lineage,
     )

@@ -1,6 +1,6 @@
 """`truename renames`: list, accept, reject and undo renames that servers made."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -16,7 +16,7 @@ from truename.cli._options import GatewayConfig, JsonOutput
 from truename.cli._rendering import print_json, print_table, say, show, shown_time, styled
 from truename.cli._sources import configuration
 from truename.config import Config as ServeConfig
-from truename.errors import InvalidToolId, excerpt
+from truename.errors import InvalidToolId, TruenameError, excerpt
 from truename.files.user import whoami
 from truename.identity import ToolId
 from truename.ledger import open_ledger
@@ -31,6 +31,7 @@ _ALIKE: Final = 0.6
 _MOST_REASONS: Final = 3
 _SHOWN: Final = 12
 _ALL: Final = "`truename renames list` shows all."
+_ACCEPTED: Final = "accepted"
 _STATES: Final = {"new": "undecided", "renamed": "redirected"}
 Tools = Annotated[str, Parameter(help="A tool by its new id or its old one, as fs@1/read@1.")]
 Was = Annotated[
@@ -101,15 +102,16 @@ def accept(
         found = _chosen(book, tools, "--certain", certain=certain)
         if was is not None and len(found) != 1:
             raise UsageError(fact="--was is about one new tool", advice="Name one.")
-        pairs = [(one, _old_of(one, book, was)) for one in found]
-        about = [{**about_rename(one), "old": str(old), "until": until} for one, old in pairs]
-        with audited(said, "name", "rename_accepted", about) as records, _decisions(said, book) as decisions:
-            by, said_of = whoami(), digest or ""
-            done = [
-                (one, decisions.accept(one.id, old, by=by, until=until, digest=said_of, shown=one) is not None)
-                for one, old in pairs
-            ]
-            keep_done(records, [is_done for _, is_done in done])
+        olds = {one.id: _old_of(one, book, was) for one in found}
+        by = whoami()
+        with _decisions(said, book) as decisions:
+
+            def made(one: ArrivedTool) -> bool:
+                old, expected = olds[one.id], digest or ""
+                return decisions.accept(one.id, old, by=by, until=until, digest=expected, shown=one) is not None
+
+            about = [(one, {"old": str(olds[one.id]), "until": until}) for one in found]
+            done = _decided(said, "rename_accepted", about, made)
     return _told(done, "accepted", digest, as_json=as_json)
 
 
@@ -125,11 +127,13 @@ def reject(
     said = configuration(config)
     with _book(said) as book:
         found = _chosen(book, tools, "--all", everything=everything)
-        about = [about_rename(one) for one in found]
-        with audited(said, "name", "rename_rejected", about) as records, _decisions(said, book) as decisions:
-            by, said_of = whoami(), digest or ""
-            done = [(one, decisions.reject(one.id, by=by, digest=said_of, shown=one) is not None) for one in found]
-            keep_done(records, [is_done for _, is_done in done])
+        by = whoami()
+        with _decisions(said, book) as decisions:
+
+            def made(one: ArrivedTool) -> bool:
+                return decisions.reject(one.id, by=by, digest=digest or "", shown=one) is not None
+
+            done = _decided(said, "rename_rejected", [(one, {}) for one in found], made)
     return _told(done, "rejected", digest, as_json=as_json)
 
 
@@ -141,11 +145,35 @@ def undo(*tools: Tools, config: GatewayConfig = None, as_json: JsonOutput = Fals
         if not tools:
             raise UsageError(fact="no tool is named", advice="Name the tools whose decision is to be taken back.")
         found = _named(book, tools)
-        about = [about_rename(one) for one in found]
-        with audited(said, "name", "rename_undone", about) as records, _decisions(said, book) as decisions:
-            done = [(one, decisions.undo(one.id) is not None) for one in found]
-            keep_done(records, [is_done for _, is_done in done])
+        with _decisions(said, book) as decisions:
+            done = _decided(
+                said, "rename_undone", [(one, {}) for one in found], lambda one: decisions.undo(one.id) is not None
+            )
     return _told(done, "undone", as_json=as_json)
+
+
+def _decided(
+    config: ServeConfig,
+    what: str,
+    about: Sequence[tuple[ArrivedTool, Mapping[str, object]]],
+    made: Callable[[ArrivedTool], bool],
+) -> list[tuple[ArrivedTool, bool]]:
+    """Decide on tools one after the other, and return which decisions were made.
+
+    If one raises an error, those before it are in the audit log.
+    """
+    done: list[bool] = []
+    failed: BaseException | None = None
+    with audited(config, "name", what, [{**about_rename(one), **more} for one, more in about]) as records:
+        try:
+            for one, _ in about:
+                done.append(made(one))
+        except (TruenameError, OSError, KeyboardInterrupt) as error:
+            failed = error
+        keep_done(records, [*done, *[False] * (len(records) - len(done))])
+    if failed is not None:
+        raise failed
+    return [(one, is_made) for (one, _), is_made in zip(about, done, strict=True)]
 
 
 @contextmanager
@@ -189,10 +217,19 @@ def _one(book: RenameStore, text: str) -> ArrivedTool:
         id = ToolId.parse(text)
     except InvalidToolId:
         raise _unknown(book, text, "Write it as fs@1/read@1.") from None
-    found = book.arrived.get(id) or next((one for one in book.arrived.values() if one.old == id), None)
-    if found is None:
+    return book.arrived.get(id) or _successor(book, id, text)
+
+
+def _successor(book: RenameStore, old: ToolId, text: str) -> ArrivedTool:
+    """Return the new tool that a former one became or probably became; else the only one that was proposed as it."""
+    known = [one for one in book.arrived.values() if one.old == old]
+    found = [one for one in known if one.is_open or one.word == _ACCEPTED] or known
+    if not found:
         raise _unknown(book, text)
-    return found
+    if len(found) > 1:
+        listed = ", ".join(str(one.id) for one in found[:_MOST])
+        raise UsageError(fact=f"{old} is the old id of {len(found):,} tools", advice=f"Name one of them: {listed}.")
+    return found[0]
 
 
 def _unknown(book: RenameStore, text: str, advice: str = "") -> UsageError:
@@ -286,7 +323,7 @@ def _told(done: Sequence[tuple[ArrivedTool, bool]], what: str, digest: str | Non
                 show(f"{one.id} was left unchanged: {_unchanged(one, what, digest)}.")
         if not done:
             show(f"No rename waits for a decision, so nothing was {what}. {_ALL}")
-    return 0 if made else EXIT_FINDINGS
+    return 0 if made and all(is_done for _, is_done in done) else EXIT_FINDINGS
 
 
 def _unchanged(one: ArrivedTool, what: str, digest: str | None) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from truename.clients.gateway_address import shown_by, table_together, tables_alone, tools_in_ledger
 from truename.errors import InvalidToolId, ResolutionError, TruenameError
@@ -14,7 +16,7 @@ from truename.identity import ToolId
 from truename.naming import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from truename.clients.gateway_address import ShownAddress
     from truename.config import Config, ServerConfig
@@ -27,8 +29,8 @@ _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 _REDIRECTED: Final = "redirected"
 # A redirect may lead to a tool that was renamed again.
 _MOST_STEPS: Final = 16
-_FOR: Final = ("/for/", "--for")
-_SEARCH: Final = ("/search", "--search")
+# What follows in an address are keys of servers, which may be any words.
+_KEYS: Final = re.compile(r"/(?:only|servers)/")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,11 +98,10 @@ class GatewayTools:
 
         A search view lists other tools than it can call, so its names are not known.
         """
-        words = (entry.url or "", *entry.args)
-        if any(word in text for text in words for word in _SEARCH):
+        if _asks_for(entry, "search"):
             return None
         at = shown_by(entry)
-        own = any(word in text for text in words for word in _FOR)
+        own = _asks_for(entry, "for")
         shared = {"canonical": "native", "detect": dialect}.get(self._config.settings.names, "universal")
         first, other = (dialect, shared) if own else (shared, dialect)
         tables = [self._tables(one, at.only) for one in dict.fromkeys((first, other))]
@@ -158,6 +159,13 @@ class GatewayTools:
                 break
             text = str(standing.id)
         return _origin(ledger, text)
+
+
+def _asks_for(entry: ServerConfig, word: str) -> bool:
+    """Return whether an entry asks for such a view, by a step of its address or an option of its command."""
+    if entry.url is None:
+        return any(arg == f"--{word}" or arg.startswith(f"--{word}=") for arg in entry.args)
+    return word in _KEYS.split(urlsplit(entry.url).path)[0].split("/")
 
 
 def _origin(ledger: Ledger | None, text: str) -> tuple[str, str] | None:
@@ -244,6 +252,29 @@ class ExistingTools:
         )
 
     def behind(self, entry: ServerConfig, dialect: str) -> ReachedTools | None:
-        """Return what a client sees behind its entry of a gateway; None if it is not known."""
-        found = (gateway.shown(entry, dialect) for gateway in self.gateways)
-        return next((one for one in found if one is not None), None)
+        """Return what a client sees behind its entry of a gateway; None if it is not known.
+
+        An entry does not say of which configuration its gateway is, so each name of any gateway exists.
+        """
+        shown = (gateway.shown(entry, dialect) for gateway in self.gateways)
+        found = [one for one in shown if one is not None]
+        return _together(found) if len(found) > 1 else next(iter(found), None)
+
+
+def _together(several: Sequence[ReachedTools]) -> ReachedTools:
+    """Return the tools of several gateways; of two tools with one name, that of the first."""
+    names = {name: tool for one in reversed(several) for name, tool in one.names.items()}
+    former = {old: new for one in reversed(several) for old, new in one.former.items() if old not in names}
+    proposed = {
+        name: new
+        for one in reversed(several)
+        for name, new in one.proposed.items()
+        if all(name in other.proposed for other in several if name in other.names)
+    }
+    return ReachedTools(
+        names=names,
+        former=former,
+        proposed=proposed,
+        is_held=lambda name: any(one.is_held(name) for one in several),
+        meaning=lambda text: next((name for one in several if (name := one.meaning(text))), ""),
+    )

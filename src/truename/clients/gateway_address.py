@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from truename import dialects
 from truename.auth.inbound.authentication import asks_for_token
-from truename.catalog import Catalog
+from truename.catalog import Catalog, label_of
 from truename.clients.server_entries import read_entry, speaks_http, write_entry
 from truename.config import ServerConfig
 from truename.config.addresses import path_of, servers_in
@@ -57,8 +57,6 @@ __all__ = [
 _EVERYONES: Final = "universal"
 # The style of the gateway's view of one server.
 ONLY_STYLE: Final = "on-conflict"
-# Marks a second server with the same key in a ledger; no key of a configuration contains it.
-_REPEATED: Final = "\x1f"
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,8 @@ def tools_in_ledger(ledger: Ledger) -> dict[str, list[str]]:
     """Return the tools recorded in a ledger, by server key, including tools that are absent at present."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for server, name in ledger.bindings():
-        if _REPEATED not in server:
+        # No configuration has two servers with one key.
+        if label_of(server) == server:
             found[server].append(name)
     return dict(found)
 

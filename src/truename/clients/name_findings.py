@@ -83,12 +83,15 @@ class JudgedFile:
 def judge_files(files: Iterable[NamedFile], known: ExistingTools, servers: ProjectServers) -> Iterator[JudgedFile]:
     """Judge the names in all files, in the order of each text."""
     budget = JudgingBudget()
-    clients: dict[tuple[str, Path], ClientNames] = {}
+    clients: dict[object, ClientNames] = {}
 
     def client(row: ConfigFile | None, root: Path) -> ClientNames:
-        key = ("" if row is None else row.client, root)
+        name = "" if row is None else row.client
+        entries = servers.of(name, root)
+        # Most projects below a directory have its servers and no others: these are the same objects.
+        key = (name, *((server, id(entry)) for server, entry in entries.items()))
         if key not in clients:
-            clients[key] = ClientNames(row, root, known, servers, budget)
+            clients[key] = ClientNames(row, entries, known, budget)
         return clients[key]
 
     for one in files:
@@ -172,7 +175,7 @@ class _JudgedNames:
         at = self._file.text.find(whole, start + behind, start + behind + len(whole) + _BETWEEN)
         if at < 0:
             return -1, line, column, key
-        at += whole.index(kept.text)
+        at += _start_of(kept.text, whole)
         return (at, *self._position(at), key)
 
     def _position(self, start: int) -> tuple[int, int]:
@@ -256,6 +259,12 @@ _UNQUOTED: Final = re.compile(r"[A-Za-z0-9_@(][A-Za-z0-9_./:@()*-]*")
 
 def _is_plain(text: str) -> bool:
     return _UNQUOTED.fullmatch(text) is not None
+
+
+def _start_of(alternative: str, whole: str) -> int:
+    """Return where an alternative of a pattern begins: ``a|ab`` has a shorter one that others may contain."""
+    before = whole.split("|")
+    return sum(len(one) + 1 for one in before[: before.index(alternative)]) if alternative in before else 0
 
 
 def _is_placeholder(token: str) -> bool:

@@ -18,12 +18,11 @@ from truename.naming.suggest import NameSuggester
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from truename.clients.existing_tools import ExistingTools, ReachedTools
     from truename.clients.kept_names import KeptSpelling
-    from truename.clients.named_files import ProjectServers
     from truename.clients.table import ConfigFile
+    from truename.config import ServerConfig
 
 __all__ = ["FINE", "IN_TEXT", "LONGEST", "MARK", "NOT_JUDGED", "ClientNames", "JudgingBudget", "NameVerdict"]
 
@@ -108,12 +107,16 @@ class ClientServerTools:
     shown: ReachedTools | None
     reached: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
+    @property
+    def names(self) -> Mapping[str, tuple[str, str]]:
+        """The names, each with its server and its own name; none if they are not known."""
+        return {} if self.shown is None else self.shown.names
+
     @cached_property
     def forms(self) -> Mapping[str, str]:
         """Every way in which clients write the names, with the name."""
-        names = () if self.shown is None else self.shown.names
-        found = {form: name for name in names for form in reversed(sanitized_forms(name))}
-        return found | {name: name for name in names}
+        found = {form: name for name in self.names for form in reversed(sanitized_forms(name))}
+        return found | {name: name for name in self.names}
 
     @cached_property
     def folds(self) -> Mapping[str, str]:
@@ -166,22 +169,20 @@ class JudgingBudget:
 
 
 class ClientNames:
-    """The names that one client sees in one project."""
+    """The names that one client sees in projects with these entries of servers."""
 
     def __init__(
-        self, row: ConfigFile | None, root: Path, known: ExistingTools, servers: ProjectServers, budget: JudgingBudget
+        self, row: ConfigFile | None, entries: Mapping[str, ServerConfig], known: ExistingTools, budget: JudgingBudget
     ) -> None:
-        client, self.dialect = (row.client, row.dialect) if row is not None else ("", _CLAUDE)
+        self.dialect = _CLAUDE if row is None else row.dialect
         self._known, self._budget = known, budget
         self.servers: dict[str, ClientServerTools] = {}
         self._starts: dict[str, _Starts] = {}
         reached: dict[str, dict[str, tuple[str, str]]] = {}
-        entries = servers.of(client, root)
         for key, entry in entries.items():
             if is_gateway(entry):
-                shown = known.behind(entry, self.dialect)
-                self.servers[key] = ClientServerTools(key, shown)
-                for wire, (server, own) in ({} if shown is None else shown.names).items():
+                behind = self.servers[key] = ClientServerTools(key, known.behind(entry, self.dialect))
+                for wire, (server, own) in behind.names.items():
                     reached.setdefault(server, {})[own] = (key, wire)
             else:
                 self.servers[key] = ClientServerTools(key, known.at(key))
@@ -205,10 +206,8 @@ class ClientNames:
         except UnknownDialect:
             return frozenset()
         for server in self.servers.values():
-            if not server.reached and server.shown is not None:
-                found.update(
-                    text for one in rules for name in server.shown.names if (text := one.shown(server.key, name))
-                )
+            names = () if server.reached else server.names
+            found.update(text for one in rules for name in names if (text := one.shown(server.key, name)))
         return frozenset(found)
 
     @cached_property
@@ -228,7 +227,7 @@ class ClientNames:
         """The beginnings of names that only the gateway gives: ``mcp_git__`` if it shows ``mcp_git__log``."""
         found: dict[str, None] = {}
         for server in self.servers.values():
-            for wire, (_, own) in ({} if server.shown is None else server.shown.names).items():
+            for wire, (_, own) in server.names.items():
                 for form in sanitized_forms(own):
                     start = wire.removesuffix(form)
                     if start.endswith("__") and start != wire:

@@ -21,6 +21,7 @@ from truename.clients.server_entries import entries_of, read_entry
 from truename.clients.table import config_files, name_files
 from truename.editing import Document
 from truename.errors import ConfigError
+from truename.files import absolute
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -189,8 +190,8 @@ def _is_searched(directory: Path) -> bool:
 
 def read_named_file(path: Path, servers: ProjectServers, inside: Path | None = None) -> NamedFile:
     """Read one file. With ``inside``, a link to a file outside of that directory is a problem."""
-    above, rows = _rows_of(path.absolute())
-    root = _root_of(path.absolute()) if above is None else above
+    above, rows = _rows_of(absolute(path))
+    root = _root_of(absolute(path)) if above is None else above
     try:
         text = _text(path, inside)
         if not rows or rows[0].format == _MARKDOWN:
@@ -256,25 +257,27 @@ class ProjectServers:
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._known = tuple(known)
-        self._of = cache(_servers_at)
+        self._of = cache(self._at)
+        self._in = cache(_servers_in)
 
     def of(self, client: str, root: Path) -> Mapping[str, ServerConfig]:
-        """Return the servers of one client, by key; of all clients if none is named. Broken files have none."""
+        """Return the servers of one client, by key; of all clients if none is named. Broken files have none.
+
+        The servers are those at the root and above it, up to the working directory.
+        """
         return self._of(client, root)
+
+    def _at(self, client: str, root: Path) -> Mapping[str, ServerConfig]:
+        found: dict[str, ServerConfig] = {}
+        here = Path.cwd()
+        above = [one for one in root.parents if one.is_relative_to(here)] if root.is_relative_to(here) else []
+        for folder in (root, *above):
+            found = {**self._in(client, folder), **found}
+        return found
 
     def keys(self, client: str, root: Path) -> tuple[str, ...]:
         """Return the keys of all servers that names in a project's files may have."""
         return tuple(dict.fromkeys((*self.of(client, root), *self._known)))
-
-
-def _servers_at(client: str, root: Path) -> Mapping[str, ServerConfig]:
-    """Read the servers at the root and above it, up to the working directory."""
-    found: dict[str, ServerConfig] = {}
-    here = Path.cwd()
-    above = [one for one in root.parents if one.is_relative_to(here)] if root.is_relative_to(here) else []
-    for folder in (root, *above):
-        found = {**_servers_in(client, folder), **found}
-    return found
 
 
 def _servers_in(client: str, root: Path) -> dict[str, ServerConfig]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from truename.config.entries import address, is_gateway, program
+from truename.config.secrets import masked
 from truename.errors import excerpt
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ConfiguredEntry", "ProbableConnector", "alike"]
 
+_HTTPS: Final = "https://"
 _MOST: Final = 2_000
 _LONGEST: Final = 400
 _REFERS: Final = ("$", "{", "%", "<")
@@ -102,7 +104,14 @@ def alike(entries: Iterable[ConfiguredEntry]) -> Iterator[ProbableConnector]:
         clause = _CLAUSES.get(mark.kind) or _PACKAGE.format(kind=mark.kind)
         if len(several) > 2:
             clause = clause.replace("both", "all", 1)
-        yield ProbableConnector(tuple(several), clause.format(excerpt(mark.text, 100)))
+        yield ProbableConnector(tuple(several), clause.format(excerpt(_shown(mark), 100)))
+
+
+def _shown(mark: _Mark) -> str:
+    """Return the text of a mark for people: the path of an address may be a secret."""
+    if mark.kind != "address":
+        return mark.text
+    return masked(f"{_HTTPS}{mark.text}").removeprefix(_HTTPS)
 
 
 def _distinct(entries: Sequence[ConfiguredEntry]) -> list[ConfiguredEntry]:

@@ -421,9 +421,11 @@ class _Toml:
         runs = _runs(statements, where)
         removed = [_region(text, run) for run in runs]
         left = tuple(one for one in statements if one.path[: len(where)] != where)
-        tables = value if isinstance(value, list) else [value]
+        # An item of an array of tables is a table: a list in its place cannot be written there.
+        is_item = isinstance(where[-1], int)
+        tables = value if isinstance(value, list) and not is_item else [value]
         if tables and all(isinstance(one, dict) for one in tables):
-            parts = sections(where[:-1], [value]) if isinstance(where[-1], int) else sections(where, value)
+            parts = sections(where[:-1], [value]) if is_item else sections(where, value)
             if runs:
                 start, end, _ = removed[0]
                 lead = text[start : runs[0][0].start]

@@ -69,7 +69,7 @@ def resolve(
     if "/" in text and (hit := names.canonical.get(text)) is not None and not _on_record(text, hit, names):
         return hit
     try:
-        return _Resolver(text, names).run()
+        return _Resolver(text, names, suggests=on_unknown == "raise").run()
     except UnknownTool as error:
         if on_unknown == "passthrough" and error.reason == "unknown":
             return Passthrough((*error.trail, "passthrough: used unchanged"))
@@ -91,13 +91,14 @@ class _Resolver:
     """The resolution of one text, with the trail of its steps.
 
     ``names`` is the table that the caller sees; ``whole`` also has the hidden tools, so that a name or id of theirs
-    never resolves to another tool.
+    never resolves to another tool. With ``suggests``, an error has the nearest names, which are slow to find.
     """
 
-    __slots__ = ("names", "text", "trail", "whole")
+    __slots__ = ("names", "suggests", "text", "trail", "whole")
 
-    def __init__(self, text: str, names: NameTable) -> None:
+    def __init__(self, text: str, names: NameTable, *, suggests: bool) -> None:
         self.text = text
+        self.suggests = suggests
         self.names = names
         self.whole = names.whole
         self.trail: list[str] = []
@@ -424,5 +425,5 @@ class _Resolver:
         return UnknownTool(text=self.text, trail=tuple(self.trail), reason="malformed", detail=detail)
 
     def _unknown(self) -> UnknownTool:
-        nearest = self.names.suggester.nearest(self.text)
+        nearest = self.names.suggester.nearest(self.text) if self.suggests else ()
         return UnknownTool(text=self.text, trail=tuple(self.trail), suggestions=nearest)

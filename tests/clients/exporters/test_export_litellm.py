@@ -125,6 +125,14 @@ def test_undoing_restores_the_former_names_of_servers_that_are_still_there() -> 
     assert [one for one in undone.kept if "'gone' is not there" in one]
 
 
+@pytest.mark.parametrize("name", ["", None, 7])
+def test_a_display_name_that_is_none_is_restored_as_none(name: object) -> None:
+    plan = planned([row("desk", "1", tool_name_to_display_name={"search": name})], {"desk": ["search"]})
+
+    assert plan.former.values == {"1": {"search": None}}
+    assert plan.replaced == ()
+
+
 def test_undoing_leaves_names_that_were_given_since() -> None:
     present = {"search": "by_hand", "getTicket": "desk_get_ticket", "later": "new_name"}
     undone = restored(

@@ -77,7 +77,7 @@ class FormerValues:
         written = {id: dict(names) for id, names in self.written.items()}
         for id, names in later.values.items():
             for what, name in names.items():
-                is_ours = what in values.get(id, ()) and (name == written[id].get(what) or is_passing(id, name))
+                is_ours = what in values.get(id, ()) and (name == written.get(id, {}).get(what) or is_passing(id, name))
                 if not is_ours:
                     values.setdefault(id, {})[what] = name
                 written.setdefault(id, {})[what] = later.written[id][what]

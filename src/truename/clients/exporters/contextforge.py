@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from itertools import count
 from types import MappingProxyType
@@ -242,7 +242,6 @@ def _possible(
 ) -> tuple[list[_CustomName], list[tuple[_CustomName, str]]]:
     """Return the changes that can be made, and the others with the reason: a tool has the name and keeps it."""
     holders = {_key(row, _custom(row)): row for row in state.listed[_TOOLS]}
-    first: dict[tuple[object, str], _CustomName] = {}
     left, blocked = list(changes), list[tuple[_CustomName, str]]()
     while True:
         moving = {one.id for one in left}
@@ -258,7 +257,8 @@ def _possible(
         if not found:
             return left, blocked
         blocked += found
-        left = [one for one in left if all(one is not other for other, _ in found)]
+        blocking = {id(one) for one, _ in found}
+        left = [one for one in left if id(one) not in blocking]
 
 
 def _ordered(changes: Sequence[_CustomName], state: GatewayState) -> Iterator[ApiRequest]:
@@ -267,6 +267,19 @@ def _ordered(changes: Sequence[_CustomName], state: GatewayState) -> Iterator[Ap
     The names are of no tool that keeps its name: see `_possible`.
     """
     taken = {_key(row, _custom(row)): row["id"] for row in state.listed[_TOOLS]}
+    held: defaultdict[object, set[tuple[object, str]]] = defaultdict(set)
+    for key, holder in taken.items():
+        held[holder].add(key)
+
+    def put(row: Mapping[str, Any], name: str) -> ApiRequest:
+        id, new = row["id"], _key(row, name)
+        for former in held.pop(id, ()):
+            del taken[former]
+        taken[new] = id
+        held[id].add(new)
+        path = f"/tools/{in_path(id, _TOOLS)}"
+        return ApiRequest(method="PUT", path=path, body={_FIELD: name}, what=str(row.get("originalName")))
+
     left = list(changes)
     while left:
         ready = [one for one in left if taken.get(_key(one.row, one.name), one.id) == one.id]
@@ -274,29 +287,16 @@ def _ordered(changes: Sequence[_CustomName], state: GatewayState) -> Iterator[Ap
             first = left[0]
             free = (f"{first.name}{more or ''}{_passing(first.id)}" for more in count())
             between = next(name for name in free if _key(first.row, name) not in taken)
-            _move(taken, first.row, between)
-            yield _put(first.row, between)
+            yield put(first.row, between)
             continue
-        for one in ready:
-            _move(taken, one.row, one.name)
-            yield _put(one.row, one.name)
-        left = [one for one in left if one not in ready]
+        yield from (put(one.row, one.name) for one in ready)
+        done = {one.id for one in ready}
+        left = [one for one in left if one.id not in done]
 
 
 def _passing(id: str) -> str:
     return f"_{digest_of(id, 8)}"
 
 
-def _move(taken: dict[tuple[object, str], object], row: Mapping[str, Any], name: str) -> None:
-    for key in [key for key, id in taken.items() if id == row["id"]]:
-        del taken[key]
-    taken[_key(row, name)] = row["id"]
-
-
 def _key(row: Mapping[str, Any], name: str) -> tuple[object, str]:
     return _gateway(row), fold(name)
-
-
-def _put(row: Mapping[str, Any], name: str) -> ApiRequest:
-    path = f"/tools/{in_path(row.get('id'), _TOOLS)}"
-    return ApiRequest(method="PUT", path=path, body={_FIELD: name}, what=str(row.get("originalName")))

@@ -167,8 +167,10 @@ def _shown_elsewhere(
 
 
 def _names(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the display names of a server; an empty one is none, for LiteLLM as well."""
     names = row.get(_FIELD)
-    return {str(tool): str(name) for tool, name in names.items()} if isinstance(names, dict) else {}
+    found = names.items() if isinstance(names, dict) else ()
+    return {str(tool): name for tool, name in found if isinstance(name, str) and name}
 
 
 def _id(row: Mapping[str, Any]) -> str:

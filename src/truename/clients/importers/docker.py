@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["NAMES", "docker"]
 
-NAMES: Final = ("registry.yaml", "config.yaml", "tools.yaml")
+_SETTINGS_FILE: Final = "config.yaml"
+_TOOLS_FILE: Final = "tools.yaml"
+NAMES: Final = ("registry.yaml", _SETTINGS_FILE, _TOOLS_FILE)
 _REGISTRY: Final = "registry"
 _ABOUT: Final = (
     *("description", "title", "type", "icon", "upstream", "source", "readme", "toolsUrl", "dateAdded", "metadata"),
@@ -90,7 +92,7 @@ def _variables(taken: TakenKeys) -> Iterator[tuple[str, str]]:
 
 def _beside(path: Path, reading: ConfigReading) -> None:
     """Report the files beside the registry: enabled tools (tools.yaml) and settings of servers (config.yaml)."""
-    tools_file, config_file = (path.with_name(name) for name in NAMES[:0:-1])
+    tools_file, config_file = path.with_name(_TOOLS_FILE), path.with_name(_SETTINGS_FILE)
     other = reading.beside(tools_file)
     for key, tools in _other(tools_file, other):
         other.filtered(TakenKeys({key: tools}, ""), key, server=key)

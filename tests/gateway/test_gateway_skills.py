@@ -601,7 +601,7 @@ async def test_another_implementation_of_the_extension_takes_what_is_shown(
 async def test_a_server_that_reads_nothing_holds_nobody_up(
     lab: Lab, era: str, connect: Callable[..., Any], upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("truename.gateway.endpoint.skills.PATIENCE", 0.3)
+    monkeypatch.setattr("truename.gateway.endpoint.skills.READ_TIMEOUT", 0.3)
     server = SkillServer("a", skill=f"{SKILL}\nSlow, {era}.\n")
     server.waits.add(OWN)
     async with (
@@ -612,14 +612,14 @@ async def test_a_server_that_reads_nothing_holds_nobody_up(
     ):
         assert [entry["uri"] for entry in await listed(client)] == [f"truename://b/{OWN}"]
         server.waits.clear()
-        monkeypatch.setattr("truename.gateway.endpoint.skills.RETRIED_AFTER", 0.0)
+        monkeypatch.setattr("truename.gateway.endpoint.skill_lists.RETRY_AFTER", 0.0)
         assert [entry["uri"] for entry in await listed(client)] == [BEHIND_A, f"truename://b/{OWN}"]
 
 
 async def test_skills_that_timed_out_are_not_waited_for_in_each_list(
     lab: Lab, connect: Callable[..., Any], upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("truename.gateway.endpoint.skills.PATIENCE", 0.3)
+    monkeypatch.setattr("truename.gateway.endpoint.skills.READ_TIMEOUT", 0.3)
     server = SkillServer("a", skill=f"{SKILL}\nSlow.\n")
     server.waits.add(OWN)
     async with (
@@ -662,7 +662,7 @@ async def test_a_long_frontmatter_is_read_beside_the_loop(
 async def test_new_skills_are_told_as_new_resources(
     lab: Lab, connect: Callable[..., Any], upstreams: Upstreams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("truename.gateway.endpoint.skills.OLD", 0.0)
+    monkeypatch.setattr("truename.gateway.endpoint.skills.MAX_AGE", 0.0)
     server = SkillServer("a")
     async with (
         upstreams.serve(server.server()) as first,

@@ -15,6 +15,7 @@ import anyio
 from truename.cache import LRUCache
 from truename.errors import TruenameError, excerpt
 from truename.gateway.calls.forward import forward
+from truename.gateway.endpoint.skill_lists import SkillListCache, SkillListKey
 from truename.gateway.mcp.methods import not_found
 from truename.gateway.protocol.definitions import ResourceDefinition, unusable
 from truename.gateway.protocol.digesting import off_loop
@@ -58,14 +59,12 @@ Raw = dict[str, Any]
 
 _FIELDS: Final = ("ttlMs", "cacheScope")
 # How long a list waits for the files of a server whose digests it has to have, and how many it reads at a time.
-PATIENCE: Final = 10.0
+READ_TIMEOUT: Final = 10.0
 _READERS: Final = 4
-# Reading them delays the skills of all servers, so after a time-out lists do without them for so long.
-RETRIED_AFTER: Final = 60.0
 # Nothing announces that skills changed, so who lists them has old lists read anew.
-OLD: Final = 60.0
+MAX_AGE: Final = 60.0
 _DOUBTED: Final = 1.0
-_MOST_LISTED: Final = 32
+_MOST_LISTED: Final = 32 * 1024 * 1024
 # Bytes of a file that is rewritten at once; a frontmatter takes a second for each 100 KB.
 _QUICK: Final = 2_048
 
@@ -82,18 +81,8 @@ class _ShownFile(NamedTuple):
 # By digest, which the bytes were seen to have: 16 MB at most. By the names, and the server's digest.
 _ORIGINALS: Final[LRUCache[str, bytes]] = LRUCache(64)
 _SHOWN: Final[LRUCache[tuple[str, str], _ShownFile]] = LRUCache(20_000)
-
-
-class _ListedSkills(NamedTuple):
-    """What is shown of a server's list, for one set of names and one form of URIs; without what timed out then."""
-
-    skills: tuple[Definition, ...]
-    shown: list[Definition]
-    timed_out_at: float | None = None
-
-    def is_current(self, skills: tuple[Definition, ...]) -> bool:
-        since = self.timed_out_at
-        return self.skills is skills and (since is None or anyio.current_time() < since + RETRIED_AFTER)
+# Of all addresses: there may be one for each client and profile.
+_LISTED: Final = SkillListCache(_MOST_LISTED)
 
 
 class _Unreadable(Exception):
@@ -181,7 +170,6 @@ class Skills:
         self._context_of = context_of
         self._place = place
         self._log = RateLimitedLog()
-        self._listed: LRUCache[tuple[str, str, bool], _ListedSkills] = LRUCache(_MOST_LISTED)
         self.answers: Final[Mapping[str, Callable[[Request, ResourceView], Awaitable[Raw]]]] = {
             "skills/list": self._list,
             "skills/get": self._get,
@@ -247,7 +235,7 @@ class Skills:
         found: list[list[Definition]] = [[] for _ in having]
         async with anyio.create_task_group() as tasks:
             for (upstream, names, skills), into in zip(having, found, strict=True):
-                upstream.look_again(OLD)
+                upstream.look_again(MAX_AGE)
                 tasks.start_soon(self._list_of, request, upstream, names, skills, into)
         entries = [entry for of_one in found for entry in of_one]
         return Pages(entries).page("skills", (request.params or {}).get("cursor"))
@@ -262,14 +250,13 @@ class Skills:
     ) -> None:
         """Add a server's skills; those that cannot be shown with what is read of them are left out, and told."""
         is_alone = self._spec_of(request).only is not None
-        key = upstream.key, names.key, is_alone
-        known = self._listed.get(key)
-        if known is not None and known.is_current(skills):
-            into += known.shown
+        key = SkillListKey(upstream.key, names.key, is_alone)
+        if (known := _LISTED.get(key, skills)) is not None:
+            into += known
             return
         uri = _as_it_is if is_alone else _behind(upstream.key)
         reader = _Reader(upstream, names, uri, _gateway_read(upstream), [])
-        shown: dict[int, Definition] = {}
+        shown: dict[int, WrittenItem] = {}
         waiting = iter(enumerate(skills))
         problems: list[str] = []
 
@@ -282,20 +269,20 @@ class Skills:
                 except _Unreadable:
                     problems.append("its file has no content")
 
-        with anyio.move_on_after(PATIENCE) as patience:
+        with anyio.move_on_after(READ_TIMEOUT) as reading:
             async with anyio.create_task_group() as tasks:
                 for _ in range(_READERS):
                     tasks.start_soon(work, waiting)
-        into += [shown[place] for place in sorted(shown)]
+        entries = [shown[place] for place in sorted(shown)]
+        into += entries
         if missing := len(skills) - len(shown):
             why = printable(problems[0], 200) if problems else "it took too long"
             what = "1 skill is" if missing == 1 else f"{missing:,} skills are"
             text = f"server {printable(upstream.key)!r}: {what} omitted, whose files cannot be read; the first: {why}"
             self._log.tell((upstream.key, "skills"), text)
-        if patience.cancelled_caught:
-            self._listed[key] = _ListedSkills(skills, into, anyio.current_time())
-        elif not missing and not reader.doubts:
-            self._listed[key] = _ListedSkills(skills, into)
+        has_timed_out = reading.cancelled_caught
+        if has_timed_out or not (missing or reader.doubts):
+            _LISTED.put(key, skills, entries, has_timed_out=has_timed_out)
 
     # One skill
 

@@ -1,17 +1,20 @@
 """The law of leases: whatever pauses between its steps, no two replicas hold one lease at once.
 
-One thread plays several processes: between any two statements of one, time passes and others act.
+One thread plays several processes: between any two statements of one, time passes and others act. A statement that was
+executed may be reported to have failed.
 """
 
 from __future__ import annotations
 
 import tempfile
+import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -32,6 +35,7 @@ STEPS = 60
 # Where nothing waits for a disk.
 FOLDER = "/dev/shm" if Path("/dev/shm").is_dir() else None
 PAUSES = (0.0, 0.0, 0.0, 0.5, 0.5, 0.9, 1.39, 1.41, 1.49, 1.51)
+LOST = StoreError(file="", key="", problem="the connection broke", remedy="Try again.", code="busy")
 ACTIONS = ("look", "look", "take", "watch", "watch", "release")
 
 
@@ -73,17 +77,30 @@ class World:
         own = registry.own
         with suppress(StoreError, LeaseLostError):
             if action == "look":
-                registry._look()
+                self._look(registry)
             elif action in {"take", "watch"}:
                 for _ in range(5 if action == "watch" else 0):
                     # Whoever holds it may stand still meanwhile.
                     self.now += INTERVAL
-                    registry._look()
+                    self._look(registry)
                 own = registry.own
                 if registry.take(NAME).holder == own:
                     self.held[number] = own
             elif self.held.pop(number, None) == own:
                 registry.release([NAME], own)
+
+    @staticmethod
+    def _look(registry: ReplicaRegistry) -> None:
+        try:
+            registry._look()
+        except StoreError:
+            registry.observed.interrupt()
+            raise
+
+    def lose(self) -> None:
+        """Lose the answer to what was stored, sometimes."""
+        if self.chance.random() < 0.1:
+            raise LOST
 
     def between(self) -> None:
         """Stand between two statements of a process."""
@@ -115,6 +132,7 @@ class Interrupted:
     def write_uncounted(self, *args: Any) -> int:
         self._world.between()
         count: int = self._inner.write_uncounted(*args)
+        self._world.lose()
         self._world.between()
         return count
 
@@ -125,6 +143,7 @@ class Interrupted:
             # A writer locks all others out: only time passes.
             self._world.now += self._world.chance.choice(PAUSES)
             yield data
+        self._world.lose()
         self._world.between()
 
     def close(self) -> None:
@@ -204,6 +223,87 @@ def test_whoever_was_stopped_alone_while_another_joined_holds_nothing_that_the_o
     finally:
         for registry in (one, two):
             registry._data.close()
+
+
+@pytest.mark.parametrize("what", ["heartbeat", "entry"])
+def test_what_was_stored_though_it_was_reported_to_have_failed_is_not_stored_again_as_the_same(
+    place: StateLocation, what: str
+) -> None:
+    """Others would count from the first time, and the holder from the second."""
+    now = 100.0
+
+    def clock() -> float:
+        return now
+
+    one, two = (ReplicaRegistry(place, "127.0.0.1:1", clock=clock, awake=clock) for _ in range(2))
+    try:
+        two._register()
+        if what == "heartbeat":
+            one._register()
+        database = one._data
+        one._data = cast("Any", Unanswered(database))
+        with pytest.raises(StoreError):
+            one._look()
+        one._data = database
+        two._look()
+        now += INTERVAL
+        two._look()
+        now += INTERVAL
+        one._look()
+        held = one.take(NAME)
+        for _ in range(2):
+            two._look()
+            now += INTERVAL
+        two._look()
+        assert two.take(NAME) == held
+        assert one.is_current(held.holder)
+    finally:
+        for registry in (one, two):
+            registry._data.close()
+
+
+class Unanswered:
+    """A database whose connection breaks after each write."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self.rows = inner.rows
+
+    def write_uncounted(self, *args: Any) -> int:
+        self._inner.write_uncounted(*args)
+        raise LOST
+
+    @contextmanager
+    def change(self) -> Iterator[Any]:
+        with self._inner.change() as data:
+            yield data
+        raise LOST
+
+
+def test_whoever_was_stopped_while_it_asked_the_database_holds_nothing_until_that_answers(place: StateLocation) -> None:
+    now = 100.0
+    registry = ReplicaRegistry(place, "127.0.0.1:1", clock=lambda: now, awake=lambda: now)
+    registry._register()
+    own, found = registry.own, list[bool]()
+
+    class Stopped(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:  # noqa: ARG002 - time passes by `now`
+            nonlocal now
+            if now > 100.0:
+                found.append(registry.is_current(own))
+                registry._end.set()
+                return True
+            # Here it is stopped, so long that others may have taken what it holds.
+            now += 1.6
+            return False
+
+    registry._done = Stopped()
+    registry._hurry.set()
+    try:
+        registry._keep()
+        assert found == [False]
+    finally:
+        registry._data.close()
 
 
 class Late:

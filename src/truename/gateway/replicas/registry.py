@@ -54,12 +54,13 @@ INSERT INTO replica_fence (one, last) VALUES (1, 1)
 ON CONFLICT (one) DO UPDATE SET last = replica_fence.last + 1 RETURNING last
 """
 _READ: Final = "SELECT id, address, machine, fence, beat FROM replica ORDER BY fence"
-# An attempt that was reported to have failed may have been stored.
+# An attempt that was reported to have failed may have been stored. Both statements count on from what is stored: others
+# that read the same number again would go on counting from the first attempt, and the holder counts from the last one.
 _ENTER: Final = """
-INSERT INTO replica (id, address, machine, fence, beat) VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (id) DO UPDATE SET address = excluded.address, fence = excluded.fence, beat = excluded.beat
+INSERT INTO replica (id, address, machine, fence, beat) VALUES (?, ?, ?, ?, 0)
+ON CONFLICT (id) DO UPDATE SET address = excluded.address, fence = excluded.fence, beat = replica.beat + 1
 """
-_BEAT: Final = "UPDATE replica SET beat = ? WHERE id = ?"
+_BEAT: Final = "UPDATE replica SET beat = beat + 1 WHERE id = ?"
 _HOLD: Final = """
 INSERT INTO replica_lease (name, holder, fence) VALUES (?, ?, ?)
 ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, fence = excluded.fence
@@ -68,6 +69,9 @@ ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, fence = excluded.fenc
 _FORGOTTEN: Final = 15.0
 # A look that takes longer counts as one in vain.
 _PATIENCE: Final = 1.0
+# A wait for a look has such parts. In one that takes longer the process was stopped: the look has its time anew.
+_SLICE: Final = 0.125
+_LONGEST_SLICE: Final = 0.5
 # What takes longer, with the pause before it, was interrupted: the process was stopped, or the machine slept.
 _LONGEST_LOOK: Final = INTERVAL + _PATIENCE + 0.5
 # After a look in vain, a holder goes on for so long without another one. It is shorter than `EXPIRY`: when the database
@@ -312,8 +316,7 @@ FROM replica_lease JOIN replica ON replica.id = replica_lease.holder WHERE repli
         with self._data.change() as data:
             ((fence,),) = data.execute(_FENCE).fetchall()
             own = Replica(own.id, own.address, own.machine, fence)
-            row = (own.id, own.address, own.machine, own.fence, 0)
-            data.execute(_ENTER, row)
+            data.execute(_ENTER, (own.id, own.address, own.machine, own.fence))
         self._beat, self._own, self._valid_until = 0, own, began + VALIDITY
         self._read()
 
@@ -328,13 +331,24 @@ FROM replica_lease JOIN replica ON replica.id = replica_lease.holder WHERE repli
             if self._done.is_set():
                 self._done.clear()
                 self._begin.set()
-            is_done, now = self._done.wait(_PATIENCE), self._clock()
+            is_done, now = self._is_done_in_time(), self._clock()
             # Whoever was stopped meanwhile cannot tell a database that is away from his own absence.
             is_vain = not is_done or (self._failed is not None and self._failed > now - _LONGEST_LOOK)
             if is_vain and before > now - _LONGEST_LOOK:
                 self._excused_until = now + _EXCUSED
             self._tell()
         self._tell()
+
+    def _is_done_in_time(self) -> bool:
+        """Wait for a look; return whether it was done before it took too long while this process was awake."""
+        left, before = _PATIENCE, self._clock()
+        while left > 0:
+            if self._done.wait(_SLICE):
+                return True
+            now = self._clock()
+            left = left - _SLICE if now - before < _LONGEST_SLICE else _PATIENCE
+            before = now
+        return False
 
     def _look_on(self) -> None:
         """Look whenever it is time, in a thread of its own: a silent database keeps it for long."""
@@ -384,8 +398,8 @@ FROM replica_lease JOIN replica ON replica.id = replica_lease.holder WHERE repli
 
     def _stored_beat(self, own: Replica) -> bool:
         """Store a heartbeat, and return whether this process is still in the table."""
-        is_there = self._data.write_uncounted(_BEAT, self._beat + 1, own.id) > 0
-        # Others read it: one that was not stored is none.
+        is_there = self._data.write_uncounted(_BEAT, own.id) > 0
+        # One that is not known to be stored is none, until it is read.
         self._beat += 1
         return is_there
 
@@ -401,6 +415,8 @@ FROM replica_lease JOIN replica ON replica.id = replica_lease.holder WHERE repli
         began = self._awake()
         rows = [(Replica(*fields), beat) for *fields, beat in self._data.rows(_READ)]
         self._observed.read(rows, began=began, ended=self._awake())
+        if (sighting := self._observed[self._own.id]) is not None:
+            self._beat = sighting.beat
 
     def _forget_dead(self, own: Replica) -> None:
         """Remove rows that have been dead for long; the oldest of the living does it."""

@@ -259,13 +259,19 @@ class ServerRenames:
         pairs = []
         for old, new in proven_matches(sides).items():
             one, other = was[old], is_now[new]
-            arrived = self.book.arrived.get(other)
             said = digest(tools[other])
-            is_new = arrived is not None and (arrived.is_open or arrived.word == "accepted" or arrived.digest == said)
-            if one != other and not is_new and other in before:
+            if one != other and other in before and not self._is_known_as(one, other, said):
                 pairs.append((one, other, before[one].name, (now[other].name, said)))
         if pairs:
             self.book.take_over(key, pairs)
+
+    def _is_known_as(self, old: ToolId, new: ToolId, digest: str) -> bool:
+        """Return whether a tool is denied what another one is, or somebody decided on it with this definition."""
+        arrived = self.book.arrived.get(new)
+        if arrived is None:
+            return False
+        is_decided = arrived.word in {"rejected", "renamed"} or bool(arrived.by)
+        return (is_decided and arrived.digest == digest) or old in self.lineage(new).perhaps
 
     def _accept_certain(self) -> None:
         trust = self._settings.trust

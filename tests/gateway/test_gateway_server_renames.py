@@ -440,6 +440,21 @@ async def test_a_decision_on_a_tool_does_not_cover_the_definition_of_a_denied_on
         assert await house.outcome("view") == "allow"
 
 
+@pytest.mark.parametrize("decide", ["a setting", "accept", "redirect"])
+async def test_a_definition_is_no_less_distinctive_because_its_tool_had_another_id_before(decide: str) -> None:
+    house = House(DENY["by id"], trust=Trust(auto_accept=decide == "a setting"))
+    house.lists(READ, WIPE)
+    house.lists(READ, CLEAN)
+    if decide == "accept":
+        assert house.decisions.accept(id_of("clean"), id_of("wipe"), by="ann", until="") is not None
+    elif decide == "redirect":
+        house.registry.ledger.redirect(str(id_of("wipe")), id_of("clean"))
+    house.look()
+    assert await house.outcome("clean") == "unknown_tool"
+    house.lists({**WIPE, "name": "read"})
+    assert await house.outcome("read") == "unknown_tool"
+
+
 async def test_a_tool_that_takes_another_definition_stays_denied_what_it_was_denied_before() -> None:
     house = House(DENY["by id"])
     house.lists(READ, WIPE)

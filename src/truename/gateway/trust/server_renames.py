@@ -196,6 +196,7 @@ class ServerRenames:
         # A tool that stays as it was has its definition on both sides.
         arrived = set(come)
         before |= {id: now[id] for id in tools if id not in before and id not in arrived}
+        before = self._without_renamed(before, gone)
         self._take_over(key, before, now, tools, digest)
         come = self._open_of(tools)
         absences: defaultdict[ToolId, list[DepartedTool]] = defaultdict(list)
@@ -210,6 +211,23 @@ class ServerRenames:
         digests = {id: digest(tool) for id, tool in tools.items()}
         self.book.propose(come, found, lambda id: digests.get(id) or before[id].digest)
         self._tell(key, found)
+
+    def _without_renamed(self, before: Mapping[ToolId, Pin], gone: Collection[ToolId]) -> dict[ToolId, Pin]:
+        """Return definitions without those of tools that left and are on record as another one with an equal one.
+
+        That is one tool under two ids: its definition is no less distinctive.
+        """
+        withdrawn = self._ledger.scoped("").withdrawn
+        became = {one.old: one.id for one in self.book.accepted if one.old in gone}
+        for id in gone:
+            standing = withdrawn.get(str(id))
+            if id not in became and standing is not None and standing.status == "redirected" and standing.id is not None:
+                became[id] = standing.id
+        return {
+            id: pin
+            for id, pin in before.items()
+            if (new := became.get(id, id)) == id or new not in before or before[new].shape != pin.shape
+        }
 
     def _tell(self, key: str, found: Collection[RenameMatch]) -> None:
         if len(found) > _MOST_TOLD:

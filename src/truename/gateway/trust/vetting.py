@@ -228,6 +228,7 @@ class Vetting:
         said = {key: one.instructions for key, one in servers.items() if one.tools is not None}
         self._unread = unread = self._read_pins(tools, said)
         read = [tool for tool in tools if str(tool.id) not in unread] if unread else tools
+        said = {key: text for key, text in said.items() if f"{_SERVER}{key}" not in unread}
         renamed = self._renamed(read)
         found = self._admitted(read, renamed, said, there)
         unsettled = frozenset(one.id for one in (*found.notes, *found.rejected) if one.id is not None)

@@ -221,8 +221,9 @@ class ServerRenames:
         became = {one.old: one.id for one in self.book.accepted if one.old in gone}
         for id in gone:
             standing = withdrawn.get(str(id))
-            if id not in became and standing is not None and standing.status == "redirected" and standing.id is not None:
-                became[id] = standing.id
+            target = standing.id if standing is not None and standing.status == "redirected" else None
+            if target is not None:
+                became.setdefault(id, target)
         return {
             id: pin
             for id, pin in before.items()

@@ -409,6 +409,63 @@ async def test_a_tool_that_takes_the_definition_of_a_denied_one_under_its_own_na
         assert await other.outcome("read") == "allow"
 
 
+@pytest.mark.parametrize("decide", ["nothing", "a setting", "accept", "redirect", "reject"])
+async def test_a_decision_on_a_tool_does_not_cover_the_definition_of_a_denied_one_that_it_takes_later(
+    decide: str,
+) -> None:
+    """Whoever decided on a renamed tool looked at another definition."""
+    view, page = {**READ, "name": "view"}, {**READ, "name": "page", "description": "Turn to a page of the book."}
+    trust = Trust(auto_accept=decide == "a setting")
+    for last in ([{**WIPE, "name": "view"}], [{**WIPE, "name": "view"}, {**page, "name": "wipe"}]):
+        house = House(DENY["by id"], trust=trust)
+        house.lists(READ, WIPE)
+        house.lists(view, WIPE)
+        if decide == "accept":
+            assert house.decisions.accept(id_of("view"), id_of("read"), by="ann", until="") is not None
+        elif decide == "reject":
+            assert house.decisions.reject(id_of("view"), by="ann") is not None
+        elif decide == "redirect":
+            house.registry.ledger.redirect(str(id_of("read")), id_of("view"))
+        house.look()
+        assert await house.outcome("view") == "allow"
+        house.lists(*last)
+        assert await house.outcome("view") == "unknown_tool"
+        house.look()
+        assert await house.outcome("view") == "unknown_tool"
+        if house.registry.renames.book.arrived[id_of("view")].word == "accepted":
+            # By the setting, as the denied one.
+            assert house.decisions.undo(id_of("view")) is not None
+        assert house.decisions.reject(id_of("view"), by="ann") is not None
+        house.look()
+        assert await house.outcome("view") == "allow"
+
+
+@pytest.mark.parametrize("decide", ["a setting", "accept", "redirect"])
+async def test_a_definition_is_no_less_distinctive_because_its_tool_had_another_id_before(decide: str) -> None:
+    house = House(DENY["by id"], trust=Trust(auto_accept=decide == "a setting"))
+    house.lists(READ, WIPE)
+    house.lists(READ, CLEAN)
+    if decide == "accept":
+        assert house.decisions.accept(id_of("clean"), id_of("wipe"), by="ann", until="") is not None
+    elif decide == "redirect":
+        house.registry.ledger.redirect(str(id_of("wipe")), id_of("clean"))
+    house.look()
+    assert await house.outcome("clean") == "unknown_tool"
+    house.lists({**WIPE, "name": "read"})
+    assert await house.outcome("read") == "unknown_tool"
+
+
+async def test_a_tool_that_takes_another_definition_stays_denied_what_it_was_denied_before() -> None:
+    house = House(DENY["by id"])
+    house.lists(READ, WIPE)
+    house.lists(READ, OTHER_SHAPE)
+    house.lists(READ, WIPE, OTHER_SHAPE)
+    assert await house.outcome("clean") == "unknown_tool"
+    # The definition of a tool that is allowed.
+    house.lists({**OTHER_TEXT, "name": "read"}, WIPE, {**READ, "name": "clean"})
+    assert await house.outcome("clean") == "unknown_tool"
+
+
 async def test_what_the_configuration_says_of_the_old_id_follows_an_accepted_rename() -> None:
     policy = {"default": "deny", "rules": [{"outcome": "allow", "tools": ["fs/read"]}]}
     house = House(

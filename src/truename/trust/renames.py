@@ -96,6 +96,12 @@ _OPEN: Final = "SELECT began FROM rename_gone WHERE tool = ? AND ended = 0"
 _REOPEN: Final = (
     "UPDATE rename_gone SET ended = 0 WHERE tool = ? AND began = (SELECT max(began) FROM rename_gone WHERE tool = ?)"
 )
+_AWAY_AT: Final = (
+    "SELECT tool, name FROM rename_gone WHERE server = ? AND tool != ? AND began < ? AND (ended = 0 OR ended > ?)"
+)
+_EXTEND: Final = (
+    "UPDATE rename_gone SET ended = ? WHERE tool = ? AND began = (SELECT max(began) FROM rename_gone WHERE tool = ?)"
+)
 _ABSENCES: Final = "SELECT count(*) FROM rename_gone WHERE tool = ?"
 _WITHDRAW: Final = (
     "UPDATE rename_come SET word = 'new', old = '', old_digest = '', certain = 0, score = 0, reasons = '[]' "
@@ -113,7 +119,7 @@ _DECIDE: Final = "UPDATE rename_come SET word = ?, old = ?, by = ?, decided = ?,
 _REOPENED: Final = "UPDATE rename_come SET decided = '' WHERE tool = ? AND word IN ('new', 'proposed')"
 _AGAIN: Final = (
     "UPDATE rename_come SET word = 'new', number = ?, digest = ?, old = '', old_digest = '', certain = 0, score = 0, "
-    "reasons = '[]', by = '', decided = '' WHERE tool = ? AND word IN ('rejected', 'renamed')"
+    "reasons = '[]', by = '', decided = ?, until = '' WHERE tool = ?"
 )
 _FORGET_COME: Final = "DELETE FROM rename_come WHERE tool = ?"
 _UNDECIDED: Final = ("", "", 0, 0.0, "[]", "new", "", "", "")
@@ -327,14 +333,40 @@ class RenameStore(SharedStore):
     def take_over(self, server: str, pairs: Iterable[tuple[ToolId, ToolId, str, tuple[str, str]]]) -> None:
         """Record tools that took the definition of another one, each as ``(old, new, old's name, (name, digest))``.
 
-        The new tool is treated as if it had come while the old one was away.
+        The new tool is treated as if it had come while the old one was away, and while all were that it may have been
+        before. A decision on it, which was about another definition, is taken back as `reopen` does.
         """
         with self._lock, self._change() as data:
             for old, new, old_name, (name, digest) in pairs:
                 at, number = self._now(), self._next(data)
-                data.execute(_ADD_GONE, (str(old), number, number + 2, server, old_name, at))
+                one = self._current(data, new)
+                suspects = {str(old): old_name, **self._suspected(data, one)}
+                if one is not None and one.word == "accepted" and one.old is not None:
+                    data.execute(_REOPEN, (str(one.old), str(one.old)))
+                for tool, tool_name in suspects.items():
+                    if data.execute(_OPEN, (tool,)).fetchone() is None:
+                        self._was_away(data, (tool, number, number + 2, server, tool_name, at))
                 data.execute(_ADD_COME, (str(new), number + 1, server, name, at, digest, *_UNDECIDED))
-                data.execute(_AGAIN, (number + 1, digest, str(new)))
+                # A rejection has no redirect.
+                has_redirect = one is not None and (one.word in {"accepted", "renamed"} or one.is_reopening)
+                data.execute(_AGAIN, (number + 1, digest, at if has_redirect else "", str(new)))
+
+    @staticmethod
+    def _suspected(data: Transaction, one: ArrivedTool | None) -> dict[str, str]:
+        """Return what a tool may be still, with names; of one that a person decided on, nothing."""
+        if one is None or not (one.is_open or (one.word == "accepted" and not one.by)):
+            return {}
+        return dict(data.execute(_AWAY_AT, (one.server, str(one.id), one.number, one.number)).fetchall())
+
+    @staticmethod
+    def _was_away(data: Transaction, row: tuple[Any, ...]) -> None:
+        """Record an absence that is over, as an extension of the last one if a tool has many."""
+        ((count,),) = data.execute(_ABSENCES, row[:1]).fetchall()
+        if count >= _MOST_ABSENCES:
+            # More tools may be this one then, and none fewer.
+            data.execute(_EXTEND, (row[2], row[0], row[0]))
+        else:
+            data.execute(_ADD_GONE, row)
 
     def propose(
         self, present: Collection[ToolId], found: Iterable[RenameMatch], digests: Callable[[ToolId], str]

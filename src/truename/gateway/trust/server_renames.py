@@ -196,6 +196,7 @@ class ServerRenames:
         # A tool that stays as it was has its definition on both sides.
         arrived = set(come)
         before |= {id: now[id] for id in tools if id not in before and id not in arrived}
+        before = self._without_renamed(before, gone)
         self._take_over(key, before, now, tools, digest)
         come = self._open_of(tools)
         absences: defaultdict[ToolId, list[DepartedTool]] = defaultdict(list)
@@ -210,6 +211,24 @@ class ServerRenames:
         digests = {id: digest(tool) for id, tool in tools.items()}
         self.book.propose(come, found, lambda id: digests.get(id) or before[id].digest)
         self._tell(key, found)
+
+    def _without_renamed(self, before: Mapping[ToolId, Pin], gone: Collection[ToolId]) -> dict[ToolId, Pin]:
+        """Return definitions without those of tools that left and are on record as another one with an equal one.
+
+        That is one tool under two ids: its definition is no less distinctive.
+        """
+        withdrawn = self._ledger.scoped("").withdrawn
+        became = {one.old: one.id for one in self.book.accepted if one.old in gone}
+        for id in gone:
+            standing = withdrawn.get(str(id))
+            target = standing.id if standing is not None and standing.status == "redirected" else None
+            if target is not None:
+                became.setdefault(id, target)
+        return {
+            id: pin
+            for id, pin in before.items()
+            if (new := became.get(id, id)) == id or new not in before or before[new].shape != pin.shape
+        }
 
     def _tell(self, key: str, found: Collection[RenameMatch]) -> None:
         if len(found) > _MOST_TOLD:
@@ -259,13 +278,19 @@ class ServerRenames:
         pairs = []
         for old, new in proven_matches(sides).items():
             one, other = was[old], is_now[new]
-            arrived = self.book.arrived.get(other)
             said = digest(tools[other])
-            is_new = arrived is not None and (arrived.is_open or arrived.word == "accepted" or arrived.digest == said)
-            if one != other and not is_new and other in before:
+            if one != other and other in before and not self._is_known_as(one, other, said):
                 pairs.append((one, other, before[one].name, (now[other].name, said)))
         if pairs:
             self.book.take_over(key, pairs)
+
+    def _is_known_as(self, old: ToolId, new: ToolId, digest: str) -> bool:
+        """Return whether a tool is denied what another one is, or somebody decided on it with this definition."""
+        arrived = self.book.arrived.get(new)
+        if arrived is None:
+            return False
+        is_decided = arrived.word in {"rejected", "renamed"} or bool(arrived.by)
+        return (is_decided and arrived.digest == digest) or old in self.lineage(new).perhaps
 
     def _accept_certain(self) -> None:
         trust = self._settings.trust

@@ -257,16 +257,22 @@ async def test_a_link_that_is_sent_to_somebody_else_logs_nobody_in(
         async with Gateway(config) as gateway, listening(gateway) as here:
             idp.client("gate", f"{here}/sign-in/callback", secret="its-secret")
             for victim in ("ann", "eve"):
+                is_shown = anyio.Event()
 
-                async def elicited(_: object, params: Any, victim: str = victim) -> types.ElicitResult:
+                async def elicited(
+                    _: object, params: Any, victim: str = victim, is_shown: anyio.Event = is_shown
+                ) -> types.ElicitResult:
                     idp.user = people[victim]
                     pages.append(await logs_in(params.url))
+                    is_shown.set()
                     return types.ElicitResult(action="cancel" if pages[-1].is_error else "accept")
 
                 idp.user = people["eve"]
                 async with Person(Browser()).connected(f"{here}/mcp", "legacy", elicitation_callback=elicited) as eve:
                     result = await eve.call_tool(TOOL, {})
                     assert result.is_error is (victim == "ann")
+                    # The call goes on when the login is stored, which is before its page is shown.
+                    await is_shown.wait()
             await close_all()
     assert pages[0].status_code == 403
     assert "You are not the person who was asked to log in" in pages[0].text

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
     "The limit is one of each replica: three let in three times as much.": (
         "gateway_bounds::all_requests_together_are_bounded",
+        "gateway_both_eras::both_connections_count_as_one_where_calls_are_limited",
         "gateway_holding::calls_that_wait_are_bounded",
         "gateway_holding::questions_that_wait_are_bounded_in_bytes",
         "gateway_holding::the_calls_of_one_user_that_wait_keep_no_other_from_being_asked",

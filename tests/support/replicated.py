@@ -106,7 +106,7 @@ EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
     "Its fake server counts the sessions of one client.": (
         "gateway_both_eras::all_sessions_share_the_second_connection_and_each_is_asked_about_its_own_call",
         "gateway_faked_faults::a_stream_that_ends_unanswered_leaves_the_outcome_unknown",
-        "gateway_old_transport::a_session_that_is_over_is_opened_anew[leave",
+        "gateway_old_transport::a_session_that_is_over_is_opened_anew[",
         "gateway_old_transport::what_goes_wrong_with_one_exchange_harms_no_other",
     ),
     "Each replica gets tokens of its own from the provider, and it counts them.": (

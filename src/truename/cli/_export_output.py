@@ -97,7 +97,7 @@ def _plain(tool: ExportedTool) -> dict[str, object]:
 
 
 def show_applied(export: Export, plan: ApiPlan, undo: Path | None, *, is_sent: bool) -> None:
-    """Print what was set through the API, or would be, and the names that somebody else had set there."""
+    """Print the names that the API has set or would set, and those that somebody else set there before."""
     if plan.replaced:
         show("")
         show(styled(f"Replaces {count(len(plan.replaced), 'name')} that somebody set there:", "bold"))

@@ -164,7 +164,7 @@ class ToolWorkspace:
             return no_lineage
         with gateway_needed():
             from truename.gateway.rate_limited_log import RateLimitedLog  # noqa: PLC0415 - the gateway is an extra
-            from truename.gateway.trust.server_renames import ServerRenames  # noqa: PLC0415 - likewise
+            from truename.gateway.trust.server_renames import ServerRenames  # noqa: PLC0415 - the gateway is an extra
         from truename.trust import PinStore  # noqa: PLC0415 - only where a server renamed tools
 
         with PinStore(self.renames.location, readonly=True) as pins:

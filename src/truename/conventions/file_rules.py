@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from truename.conventions.findings import Rule, Severity
+from truename.conventions.findings import Severity, rules_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from truename.conventions.findings import Rule
 
 __all__ = ["FILE_RULES"]
 
@@ -40,9 +41,4 @@ _TABLE: Final = (
 # fmt: on
 
 # By name.
-FILE_RULES: Final[Mapping[str, Rule]] = MappingProxyType(
-    {
-        name: Rule(code=code, name=name, severity=severity, what=what, why=why, example=example, instead=instead)
-        for code, name, severity, what, why, example, instead in _TABLE
-    }
-)
+FILE_RULES: Final[Mapping[str, Rule]] = rules_by_name(_TABLE)

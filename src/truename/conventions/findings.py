@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
 
-__all__ = ["Confidence", "Finding", "Location", "Rule", "Severity"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["Confidence", "Finding", "Location", "Rule", "Severity", "rules_by_name"]
 
 Confidence = Literal["run", "read", ""]
 
@@ -47,6 +51,16 @@ class Rule:
     why: str
     example: str = ""
     instead: str = ""
+
+
+def rules_by_name(rows: Iterable[tuple[str, str, Severity, str, str, str, str]]) -> Mapping[str, Rule]:
+    """Return the rules of a table by name; each row has the fields of `Rule` in their order."""
+    return MappingProxyType(
+        {
+            name: Rule(code=code, name=name, severity=severity, what=what, why=why, example=example, instead=instead)
+            for code, name, severity, what, why, example, instead in rows
+        }
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from truename.conventions import Finding, Rule, Severity
 from truename.conventions.file_rules import FILE_RULES
+from truename.conventions.findings import rules_by_name
 from truename.conventions.rules import CHECKS
 from truename.errors import excerpt
 
@@ -61,12 +62,7 @@ _TABLE: Final = (
 # fmt: on
 
 # By name. All can be suppressed, except those about unreadable sources and unknown rules.
-UPKEEP: Final[Mapping[str, Rule]] = MappingProxyType(
-    {
-        name: Rule(code=code, name=name, severity=severity, what=what, why=why, example=example, instead=instead)
-        for code, name, severity, what, why, example, instead in _TABLE
-    }
-)
+UPKEEP: Final[Mapping[str, Rule]] = rules_by_name(_TABLE)
 
 
 # By code, in the order of codes.

@@ -68,7 +68,7 @@ class SkillNames:
         if len(raw) > MOST_REWRITTEN or not self.changes:
             return RewrittenSkill(raw)
         from truename.editing.frontmatter import find_frontmatter  # noqa: PLC0415 - YAML, only where skills are served
-        from truename.editing.syntax import InvalidSyntax, newline_of  # noqa: PLC0415 - as above
+        from truename.editing.syntax import InvalidSyntax, newline_of  # noqa: PLC0415 - YAML, as above
 
         try:
             text = raw.decode()

@@ -146,6 +146,16 @@ def test_a_process_hears_of_another_s_change_without_asking(place: StateLocation
             writer.stdin.close()
 
 
+def start_to_listen(here: Database, other: Database) -> None:
+    """Return when a thread of ``here`` has its connection: it hears of a change that nobody asked for."""
+    here.has_news()
+    # It listens from the second question on.
+    here.has_news()
+    put(other, "first")
+    until(here.is_behind)
+    here.has_news()
+
+
 def test_a_listener_that_is_cut_off_silently_is_not_relied_on(
     wire: Wire, over_wire: StateLocation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,13 +164,12 @@ def test_a_listener_that_is_cut_off_silently_is_not_relied_on(
     with new_place() as place:
         there = StateLocation(url=place.url, scope=over_wire.scope)
         with closing(open_database(over_wire, SCHEMA)) as here, closing(open_database(there, SCHEMA)) as other:
-            here.has_news()
-            here.has_news()
+            start_to_listen(here, other)
             wire.is_silent = True
             put(other, "a")
             wire.is_silent = False
             until(here.has_news)
-            assert words(here) == ["a"]
+            assert words(here) == ["a", "first"]
 
 
 def test_while_nobody_listens_each_look_asks_the_server(
@@ -177,15 +186,14 @@ def test_while_nobody_listens_each_look_asks_the_server(
     with new_place() as place:
         there = StateLocation(url=place.url, scope=over_wire.scope)
         with closing(open_database(over_wire, SCHEMA)) as here, closing(open_database(there, SCHEMA)) as other:
-            here.has_news()
-            here.has_news()
+            start_to_listen(here, other)
             monkeypatch.setattr(link.ServerLink, "_new", refusing)
             wire.cut_all()
             put(other, "a")
             until(here.has_news)
             put(other, "b")
             assert here.has_news()
-            assert words(here) == ["a", "b"]
+            assert words(here) == ["a", "b", "first"]
 
 
 def test_while_the_server_is_away_what_is_known_goes_on_and_nothing_is_changed(server: PostgresqlServer) -> None:

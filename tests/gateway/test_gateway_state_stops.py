@@ -19,9 +19,10 @@ from tests.shared import ROOT
 from tests.support.gateway_memory import in_memory
 from tests.support.postgresql_wire import Wire
 from tests.support.state_places import new_place, shared_server
-from truename.config import Settings
+from truename.config import Config, Settings
+from truename.gateway import Gateway
 from truename.ledger import open_ledger
-from truename.storage import StateLocation
+from truename.storage import StateLocation, postgresql, postgresql_link
 from truename.storage.postgresql_link import unlink
 
 if TYPE_CHECKING:
@@ -134,3 +135,12 @@ async def test_calls_of_known_names_go_on_while_the_database_is_silent_and_no_ot
                 assert await bench.code("fs__read") == "upstream_unavailable"
         while unlink(place):
             pass
+
+
+async def test_a_gateway_that_starts_waits_for_a_slow_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A thread that runs an event loop would not wait at all.
+    monkeypatch.setattr(postgresql_link, "ANSWER_IN_LOOP", 0.0)
+    monkeypatch.setattr(postgresql, "ANSWER_IN_LOOP", 0.0)
+    with new_place() as place:
+        async with Gateway(Config(settings=Settings(state=f"{place.url}&scope={place.scope}"))) as gateway:
+            assert gateway.status().servers == ()

@@ -37,6 +37,7 @@ from truename.storage import (
     compare_states,
     known_revision,
     open_database,
+    postgresql,
 )
 from truename.storage import postgresql_link as link
 from truename.storage.postgresql_link import unlink
@@ -144,6 +145,20 @@ def test_a_process_hears_of_another_s_change_without_asking(place: StateLocation
                 until(file.is_behind)
                 assert (file.has_news(), file.has_news(), words(file)[-1]) == (True, False, text)
             writer.stdin.close()
+
+
+def test_tables_are_made_however_long_it_takes_also_by_a_thread_with_an_event_loop(
+    place: StateLocation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It would not wait for anything else.
+    monkeypatch.setattr(postgresql, "ANSWER_IN_LOOP", 0.0)
+
+    async def opened() -> Database:
+        return open_database(place, SCHEMA)
+
+    with closing(asyncio.run(opened())) as file:
+        put(file, "a")
+        assert words(file) == ["a"]
 
 
 def start_to_listen(here: Database, other: Database) -> None:

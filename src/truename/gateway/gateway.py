@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 
 import anyio
+from anyio import to_thread
 
 from truename import __version__
 from truename.audit import with_recorded_revision
@@ -131,15 +132,13 @@ class Gateway:
 
     async def __aenter__(self) -> Self:
         self.config = with_recorded_revision(self.config)
-        ledger = self._ledger or open_ledger(
-            self.config.state_location(), max_claims=self.config.settings.max_claims, patience=_PATIENCE
-        )
         async with AsyncExitStack() as stack:
-            if self._ledger is None:
-                stack.callback(ledger.close)
-            pins = stack.enter_context(PinStore(self.config.pins_location()))
-            config = check_identities(ledger, self._served(self.config))
+            # Nobody is served yet. A thread that runs an event loop would give a slow database up sooner.
+            ledger = await self._opened_ledger(stack)
+            pins = stack.enter_context(await to_thread.run_sync(PinStore, self.config.pins_location()))
+            config = await to_thread.run_sync(check_identities, ledger, self._served(self.config))
             state = self.config.state_location() if self._ledger is None else StateLocation()
+            renames = stack.enter_context(await to_thread.run_sync(partial(RenameStore, state, servers=())))
             self._audit = await stack.enter_async_context(auditing(config.settings.audit, state, pins))
             self._audit.started(config, version=__version__)
             self._audit.watch_state(state)
@@ -171,7 +170,7 @@ class Gateway:
                 pins=pins,
                 approvals=approvals,
                 states=states,
-                renames=stack.enter_context(RenameStore(state, servers=())),
+                renames=renames,
                 resting=resting,
             )
             stack.callback(self._close_approvals)
@@ -212,6 +211,14 @@ class Gateway:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         return await self._stack.__aexit__(kind, error, trace)
+
+    async def _opened_ledger(self, stack: AsyncExitStack) -> Ledger:
+        if self._ledger is not None:
+            return self._ledger
+        location, most = self.config.state_location(), self.config.settings.max_claims
+        ledger = await to_thread.run_sync(partial(open_ledger, location, max_claims=most, patience=_PATIENCE))
+        stack.callback(ledger.close)
+        return ledger
 
     @property
     def registry(self) -> Registry:

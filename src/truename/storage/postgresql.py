@@ -22,7 +22,7 @@ from truename.files.private import make_private
 from truename.storage.former import IMPORTED
 from truename.storage.patience import LOOP_PATIENCE, PATIENCE, is_in_loop
 from truename.storage.postgresql_bulk import bulk_insert
-from truename.storage.postgresql_link import ANSWER, PostgresqlConnection, link_to, unlink
+from truename.storage.postgresql_link import ANSWER, ANSWER_IN_LOOP, PostgresqlConnection, link_to, unlink
 from truename.storage.postgresql_sql import translated
 from truename.storage.revision_file import Revision, latest_revision
 from truename.storage.whole import OwnerTables
@@ -166,8 +166,10 @@ class PostgresqlTransaction:
 
     def prolong(self) -> None:
         """Have the next statement wait for its own answer only."""
-        answer = 0.5 if is_in_loop() else self._answer
-        self.connection.deadline = None if answer is None else time.monotonic() + answer
+        if self._answer is None:
+            self.connection.deadline = None
+            return
+        self.connection.deadline = time.monotonic() + (ANSWER_IN_LOOP if is_in_loop() else self._answer)
 
 
 def _has_changed(cursor: psycopg.Cursor[tuple[Any, ...]]) -> bool:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ANSWER",
+    "ANSWER_IN_LOOP",
     "POLL",
     "STALENESS",
     "DatabaseRevisions",
@@ -53,8 +54,8 @@ STALENESS: Final = 5.0
 """The seconds after which what was heard last no longer counts."""
 ANSWER: Final = 30.0
 """How long a thread waits for the answer to one statement. A wait for another writer is bounded by the server."""
-# And one that runs an event loop.
-_ANSWER_IN_LOOP: Final = 0.5
+ANSWER_IN_LOOP: Final = 0.5
+"""How long a thread that runs an event loop waits for it."""
 # A server that did not answer is not asked again at once: each request would wait for it.
 _REST: Final = 0.5
 _MOST_IDLE: Final = 4
@@ -183,8 +184,8 @@ class ServerLink:
 
     def _begun(self, begin: Callable[[PostgresqlConnection], T], *, is_patient: bool) -> tuple[PostgresqlConnection, T]:
         is_waited_for = is_patient or not is_in_loop()
-        connection = self._taken(PATIENCE if is_waited_for else _ANSWER_IN_LOOP)
-        connection.deadline = time.monotonic() + (ANSWER if is_waited_for else _ANSWER_IN_LOOP)
+        connection = self._taken(PATIENCE if is_waited_for else ANSWER_IN_LOOP)
+        connection.deadline = time.monotonic() + (ANSWER if is_waited_for else ANSWER_IN_LOOP)
         try:
             return connection, begin(connection)
         except BaseException as error:

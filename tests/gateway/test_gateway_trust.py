@@ -136,7 +136,10 @@ async def test_what_somebody_says_counts_in_a_running_gateway(
                 book.refresh()
             book.trust(book.seen().values(), by="ann")
         await until(client, {"fs_read": REWORDED["description"]})
-        assert not (await client.call_tool("fs_read", {"path": "x"})).is_error
+        # Another replica than the one that showed it may hear of the decision a moment later.
+        with anyio.fail_after(15):
+            while (await client.call_tool("fs_read", {"path": "x"})).is_error:
+                await anyio.sleep(0.02)
 
 
 async def test_pins_that_can_not_be_read_stop_the_gateway(lab: Lab, fs: Turning) -> None:

@@ -119,6 +119,30 @@ async def test_an_answer_that_a_stopped_gateway_did_not_take_is_good_when_it_goe
     assert len(far.able) == 1
 
 
+async def test_a_gateway_that_was_stopped_for_long_looks_on_for_answers_to_its_calls(
+    lab: Lab, raw: Callable[[str], Any], upstreams: Upstreams, place: StateLocation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked, look = anyio.Event(), answer_relay.AnswerRelay._look
+
+    async def looking(relay: Any, *, is_due: bool) -> None:
+        await look(relay, is_due=is_due)
+        looked.set()
+
+    monkeypatch.setattr(answer_relay.AnswerRelay, "_look", looking)
+    # Between two looks more time passes than it would look on for nothing.
+    monkeypatch.setattr(answer_relay, "TAKEN_WITHIN", 0.0)
+    far = Handshaking()
+    async with upstreams.serve(far.server) as url, replicas(lab, raw, place, lab.at("far", url)) as (first, second):
+        asked = await first.result("tools/call", ASK)
+        with anyio.fail_after(20):
+            for _ in range(3):
+                await looked.wait()
+                looked = anyio.Event()
+            monkeypatch.setattr(answer_relay, "TAKEN_WITHIN", 5.0)
+            done = {**ASK, "requestState": asked["requestState"], "inputResponses": ANSWER}
+            assert (await second.result("tools/call", done))["structuredContent"] == ANSWER["q1"]
+
+
 async def test_who_answers_something_else_at_another_gateway_is_asked_again_there(
     lab: Lab, raw: Callable[[str], Any], upstreams: Upstreams, place: StateLocation
 ) -> None:

@@ -175,10 +175,12 @@ class AnswerRelay:
     async def _watch(self) -> None:
         beat = needed = time.monotonic()
         try:
-            # An answer that another gateway got at the same moment as the last one here comes a little later.
-            while time.monotonic() < needed + 2 * TAKEN_WITHIN:
+            while True:
                 if self._given or self._taken or self._is_needed():
                     needed = time.monotonic()
+                # An answer that another gateway got at the same moment as the last one here comes a little later.
+                elif time.monotonic() > needed + 2 * TAKEN_WITHIN:
+                    return
                 await anyio.sleep(_LOOK_EVERY)
                 is_due = time.monotonic() >= beat + _BEAT_EVERY
                 with suppress(ConfigError):

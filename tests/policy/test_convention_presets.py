@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from truename import Catalog, dialects, project
@@ -33,11 +33,13 @@ def test_the_names_that_every_client_gets_are_provider_safe(servers: dict[str, l
 
 
 @given(LISTS)
+@example({"git": ["0", "0-"]})
 def test_what_becomes_of_a_name_in_an_id_is_canonical(servers: dict[str, list[str]]) -> None:
     catalog = Catalog.from_mcp(servers)
     tools = {f"{id.suite}.{id.tool}" if id.suite else id.tool for id in catalog}
 
-    assert [text for text in legality(sorted(tools), CANONICAL) if "same as" not in text] == []
+    # Each by itself: two of them may well be near each other.
+    assert [text for name in sorted(tools) for text in legality([name], CANONICAL)] == []
 
 
 def test_clients_of_presets_are_in_the_table_and_their_rules_are_known() -> None:

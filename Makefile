@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requi
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit core rest slow pages corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect lab-watch bench bench-gateways names-quality export fuzz mutants screenshots five-minutes dist package image deploy pythons docs docs-reference readability clean
+.PHONY: help run test lint types unit core rest delays slow pages corpus golden acceptance conformance law chaos chaos-replicas recovery live replicas replicas-suite lab lab-connect lab-watch bench bench-gateways names-quality export fuzz mutants screenshots five-minutes dist package image deploy pythons docs docs-reference readability clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ rest: $(VENV)/.dev ## all other tests, without those of targets of their own
 
 slow: $(VENV)/.dev ## whole processes, long random lives, real catalogues: the twentieth of the tests that takes half of the time
 	$(REST) -m 'slow and not live' -q
+
+delays: $(VENV)/.dev ## the same tests as `rest`, while threads, event loops, statements and programs are late at random (a quarter of an hour)
+	$(PYTEST) -n 4 -p tests.support.delays $(addprefix --ignore=,$(CORE) $(PAGES)) -m 'not live and not slow' -q
 
 PAGES = $(addprefix tests/docs/test_,pages.py five_minutes.py)
 pages: $(VENV)/.dev ## every block of every page of the documentation, and the first minutes without the installation

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from truename.gateway.report import Reloaded
 
 EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
-    "The limit is one of each replica: three let in three times as much.": (
+    "The limit is for each replica: three allow three times as much.": (
         "gateway_bounds::all_requests_together_are_bounded",
         "gateway_both_eras::both_connections_count_as_one_where_calls_are_limited",
         "gateway_holding::calls_that_wait_are_bounded",
@@ -64,7 +64,7 @@ EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
         "gateway_shares::one_users_sessions_keep_no_other_out",
         "view_cache::paths_without_a_client_make_room_and_those_with_one_stay",
     ),
-    "The count is one of each replica: a hint to a stuck model, or a circuit breaker, comes later.": (
+    "The count is for each replica: a hint to a stuck model, or a circuit breaker, comes later.": (
         "gateway_call_tool::repeats_are_counted_either_way_and_the_search_is_named[2026-07-28",
         "gateway_calls::the_third_identical_wrong_call_in_a_row_is_told_to_stop[2026-07-28",
         "gateway_contexts::only_names_that_the_session_could_call_are_suggested[2026-07-28",
@@ -85,10 +85,10 @@ EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
         "gateway_metrics_sent::a_collector_that_takes_nothing_costs_no_call",
         "gateway_metrics_sent::what_is_sent_is_what_is_shown[2026-07-28",
     ),
-    "Sessions without a principal have tasks in the memory of their replica: two at different ones may have one id.": (
+    "Sessions without a principal keep their tasks in the memory of their replica: two sessions may have one id.": (
         "gateway_tasks::a_program_that_is_started_anew_has_no_task_of_its_former_run[",
     ),
-    "Each replica reads the files of skills by itself.": (
+    "Each replica reads the files of skills itself.": (
         "gateway_skills::skills_that_timed_out_are_not_waited_for_in_each_list",
     ),
     "Each replica logs once that a list is searched.": ("gateway_large::a_list_that_is_searched_by_itself_is_logged",),
@@ -109,7 +109,7 @@ EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
         "gateway_old_transport::a_session_that_is_over_is_opened_anew[",
         "gateway_old_transport::what_goes_wrong_with_one_exchange_harms_no_other",
     ),
-    "Each replica gets tokens of its own from the provider, and it counts them.": (
+    "Each replica gets its own tokens from the provider, and the test counts them.": (
         "client_tokens::a_server_is_shown_a_token_of_the_gateways_own",
         "client_tokens::a_token_that_was_revoked_is_replaced_and_the_call_runs_once",
         "token_exchange::each_of_many_calls_at_once_is_shown_by_what_was_given_for_its_own_token",
@@ -132,13 +132,13 @@ EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
         "raw_connections::who_stopped_reading_gets_everything_on_another_connection[http]",
         "response_forms::many_upgrades_in_one_piece_are_answered_one_after_the_other",
     ),
-    "Ids of tasks of a session's own program are told apart within one replica; no other reads them.": (
+    "Task ids of a session's own program are unique in one replica only; no other replica reads them.": (
         "gateway_tasks::sessions_with_programs_of_their_own_have_tasks_of_their_own[session",
     ),
     "A replica that refused a call for a quota asks again after a second; another one has ended the call.": (
         "call_quotas::a_call_that_ended_makes_room_for_the_next[legacy",
     ),
-    "It needs a state in memory or in a file, or a key that is none.": (
+    "It needs a state in memory or in a file, or an invalid key.": (
         "gateway_approvals_waiting::a_state_that_can_not_be_read_stops_the_gateway",
         "gateway_approvals_waiting::decisions_that_are_damaged_later_have_all_calls_refused",
         "gateway_clean::a_program_has_what_its_entry_names_and_nothing_of_anybody_else",

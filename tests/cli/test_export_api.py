@@ -146,6 +146,17 @@ def test_the_count_of_restored_names_is_in_the_singular(run: Run, gateway: Gatew
     assert "Restored the former names with 1 request." in undone.out
 
 
+def test_the_names_of_one_gateway_are_not_restored_at_another(run: Run, gateway: Gateway) -> None:
+    run("export", "dump.json", "--to", "litellm", "--url", gateway.url, "--apply")
+    moved = gateway.url.replace("127.0.0.1", "localhost")
+    undo = "export", "--to", "litellm", "--url", moved, "--undo", "litellm-undo.json"
+    refused = run(*undo)
+    assert (refused.status, f"the names of the gateway at '{gateway.url}'" in refused.err) == (2, True), refused.err
+    file = Path("litellm-undo.json")
+    file.write_text(file.read_text("utf-8").replace(gateway.url, moved), "utf-8")
+    assert run(*undo).status == 0
+
+
 def test_a_request_that_is_refused_in_the_middle_is_told_and_can_be_undone(run: Run, gateway: Gateway) -> None:
     gateway.refuses = "2"
     outcome = run("export", "dump.json", "--to", "litellm", "--url", gateway.url, "--apply")

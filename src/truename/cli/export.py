@@ -43,7 +43,7 @@ from truename.clients.exporters import (
     read_undo,
 )
 from truename.config.files import decode, read_text
-from truename.errors import ConfigError, spelling_remedy
+from truename.errors import ConfigError, excerpt, spelling_remedy
 from truename.ledger import open_ledger
 from truename.naming import NameTable
 from truename.storage import StateLocation
@@ -323,6 +323,10 @@ def _applied(
 
 def _undone(path: Path, to: str, api: GatewayApi, url: str, *, as_json: bool) -> int:
     former = read_undo(decode(read_text(path), str(path), toml=False), str(path), to)
+    if former.url not in {"", _plain_url(url)}:
+        problem = f"it has the names of the gateway at {excerpt(former.url)}"
+        remedy = "Give that URL with --url. If the gateway has moved, correct the URL in the file."
+        raise ConfigError(file=str(path), key="url", problem=problem, remedy=remedy)
     http = HttpApi(url)
     plan = api.undo(former, api.state(http.read(api.paths), ()))
     http.send(plan.requests, remedy="Repeat the command.")

@@ -143,6 +143,40 @@ async def test_a_gateway_that_was_stopped_for_long_looks_on_for_answers_to_its_c
             assert (await second.result("tools/call", done))["structuredContent"] == ANSWER["q1"]
 
 
+async def test_a_gateway_that_was_stopped_while_it_waited_for_an_outcome_looks_before_it_gives_up(
+    lab: Lab, raw: Callable[[str], Any], upstreams: Upstreams, place: StateLocation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    relay_type, known, written = answer_relay.AnswerRelay, anyio.Event(), anyio.Event()
+    look, answered = relay_type._look, relay_type._answered
+
+    async def looking(relay: Any, *, is_due: bool) -> None:
+        if any(given.beats for given in relay._given.values()):
+            if not is_due:
+                # It is stopped as soon as it knows that the answer was taken.
+                return
+            await written.wait()
+        await look(relay, is_due=is_due)
+        if any(given.beats for given in relay._given.values()):
+            known.set()
+
+    async def answering(relay: Any, id: str, sealed: str) -> None:
+        await known.wait()
+        await answered(relay, id, sealed)
+        written.set()
+
+    monkeypatch.setattr(relay_type, "_look", looking)
+    monkeypatch.setattr(relay_type, "_answered", answering)
+    # Its own looks are never due; only the one before it gives up is.
+    monkeypatch.setattr(answer_relay, "_BEAT_EVERY", 3_600.0)
+    monkeypatch.setattr(answer_relay, "SILENT_FOR", 0.5)
+    far = Handshaking()
+    async with upstreams.serve(far.server) as url, replicas(lab, raw, place, lab.at("far", url)) as (first, second):
+        asked = await first.result("tools/call", ASK)
+        done = {**ASK, "requestState": asked["requestState"], "inputResponses": ANSWER}
+        with anyio.fail_after(20):
+            assert (await second.result("tools/call", done))["structuredContent"] == ANSWER["q1"]
+
+
 async def test_who_answers_something_else_at_another_gateway_is_asked_again_there(
     lab: Lab, raw: Callable[[str], Any], upstreams: Upstreams, place: StateLocation
 ) -> None:

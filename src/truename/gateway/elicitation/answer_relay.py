@@ -98,6 +98,11 @@ class _Given:
     outcome: str = ""
     changed: anyio.Event = field(default_factory=anyio.Event)
 
+    @property
+    def silence(self) -> float:
+        """How many seconds ago its owner gave a sign of life."""
+        return time.monotonic() - self.since
+
 
 class AnswerRelay:
     """The answers that the gateways at one place pass on to one another; ``take`` has an answer taken by its call here.
@@ -162,10 +167,14 @@ class AnswerRelay:
             given.changed = anyio.Event()
             with anyio.move_on_after(1.0):
                 await given.changed.wait()
-            silence = time.monotonic() - given.since
-            if given.outcome or silence < (SILENT_FOR if given.beats else TAKEN_WITHIN):
+            if given.outcome or given.silence < (SILENT_FOR if given.beats else TAKEN_WITHIN):
                 continue
             if given.beats:
+                # This process may be the one that was stopped.
+                with suppress(ConfigError):
+                    await self._look(is_due=True)
+                if given.outcome or given.silence < SILENT_FOR:
+                    continue
                 raise MCPError(REQUEST_TIMEOUT, _GONE)
             # An owner that takes it at this moment goes on with it.
             if await self._changed(_WITHDRAW, (id,), otherwise=_UNKNOWN):

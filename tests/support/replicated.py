@@ -87,6 +87,7 @@ EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "Sessions without a principal keep their tasks in the memory of their replica: two sessions may have one id.": (
         "gateway_tasks::a_program_that_is_started_anew_has_no_task_of_its_former_run[",
+        "gateway_tasks::sessions_with_programs_of_their_own_have_tasks_of_their_own[",
     ),
     "Each replica reads the files of skills itself.": (
         "gateway_skills::skills_that_timed_out_are_not_waited_for_in_each_list",
@@ -131,9 +132,6 @@ EXCUSED: Final[Mapping[str, tuple[str, ...]]] = {
         "raw_connections::the_end_of_a_session_ends_the_streams_that_nobody_reads[http]",
         "raw_connections::who_stopped_reading_gets_everything_on_another_connection[http]",
         "response_forms::many_upgrades_in_one_piece_are_answered_one_after_the_other",
-    ),
-    "Task ids of a session's own program are unique in one replica only; no other replica reads them.": (
-        "gateway_tasks::sessions_with_programs_of_their_own_have_tasks_of_their_own[session",
     ),
     "A replica that refused a call for a quota asks again after a second; another one has ended the call.": (
         "call_quotas::a_call_that_ended_makes_room_for_the_next[legacy",

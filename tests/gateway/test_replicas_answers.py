@@ -39,6 +39,12 @@ pytestmark = pytest.mark.anyio
 ASKS = read_policy({"default": "ask"})
 
 
+async def answered(gateway: Any, asked: dict[str, Any]) -> Any:
+    """Answer the question of a call at a gateway, and return what the call returned."""
+    done = {**ASK, "requestState": asked["requestState"], "inputResponses": ANSWER}
+    return (await gateway.result("tools/call", done))["structuredContent"]
+
+
 async def test_a_call_that_waits_at_one_gateway_goes_on_with_an_answer_that_reaches_another(
     lab: Lab, raw: Callable[[str], Any], upstreams: Upstreams, place: StateLocation
 ) -> None:
@@ -139,15 +145,14 @@ async def test_a_gateway_that_was_stopped_for_long_looks_on_for_answers_to_its_c
                 await looked.wait()
                 looked = anyio.Event()
             monkeypatch.setattr(answer_relay, "TAKEN_WITHIN", 5.0)
-            done = {**ASK, "requestState": asked["requestState"], "inputResponses": ANSWER}
-            assert (await second.result("tools/call", done))["structuredContent"] == ANSWER["q1"]
+            assert await answered(second, asked) == ANSWER["q1"]
 
 
 async def test_a_gateway_that_was_stopped_while_it_waited_for_an_outcome_looks_before_it_gives_up(
     lab: Lab, raw: Callable[[str], Any], upstreams: Upstreams, place: StateLocation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     relay_type, known, written = answer_relay.AnswerRelay, anyio.Event(), anyio.Event()
-    look, answered = relay_type._look, relay_type._answered
+    look, take = relay_type._look, relay_type._answered
 
     async def looking(relay: Any, *, is_due: bool) -> None:
         if any(given.beats for given in relay._given.values()):
@@ -161,7 +166,7 @@ async def test_a_gateway_that_was_stopped_while_it_waited_for_an_outcome_looks_b
 
     async def answering(relay: Any, id: str, sealed: str) -> None:
         await known.wait()
-        await answered(relay, id, sealed)
+        await take(relay, id, sealed)
         written.set()
 
     monkeypatch.setattr(relay_type, "_look", looking)
@@ -172,9 +177,8 @@ async def test_a_gateway_that_was_stopped_while_it_waited_for_an_outcome_looks_b
     far = Handshaking()
     async with upstreams.serve(far.server) as url, replicas(lab, raw, place, lab.at("far", url)) as (first, second):
         asked = await first.result("tools/call", ASK)
-        done = {**ASK, "requestState": asked["requestState"], "inputResponses": ANSWER}
         with anyio.fail_after(20):
-            assert (await second.result("tools/call", done))["structuredContent"] == ANSWER["q1"]
+            assert await answered(second, asked) == ANSWER["q1"]
 
 
 async def test_who_answers_something_else_at_another_gateway_is_asked_again_there(

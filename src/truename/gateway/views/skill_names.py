@@ -67,8 +67,8 @@ class SkillNames:
         """Return a file as it reads under these names; as it is without a frontmatter, too long, or not UTF-8."""
         if len(raw) > MOST_REWRITTEN or not self.changes:
             return RewrittenSkill(raw)
-        from truename.editing.frontmatter import find_frontmatter  # noqa: PLC0415 - YAML, only where skills are served
-        from truename.editing.syntax import InvalidSyntax, newline_of  # noqa: PLC0415 - YAML, as above
+        from truename.editing.frontmatter import find_frontmatter  # noqa: PLC0415 - YAML, for served skills only
+        from truename.editing.syntax import InvalidSyntax, newline_of  # noqa: PLC0415 - YAML, for served skills only
 
         try:
             text = raw.decode()
